@@ -119,7 +119,8 @@ class Manifest:
             raise Damaged(f"{where}: the manifest is damaged, or is not the manifest of a checkpoint.")
         if words[2] != str(VERSION).encode():
             got = words[2].decode("ascii", "replace")
-            raise Damaged(f"{where}: this atled reads checkpoints of version {VERSION}; got {got}.")
+            kind = CheckpointError if got.isdigit() and int(got) > VERSION else Damaged
+            raise kind(f"{where}: this atled reads checkpoints of version {VERSION}; got {got}.")
         if words[3] != f"{crc32(text):08x}".encode() or words[4] != str(len(text)).encode():
             raise Damaged(f"{where}: the manifest is damaged: its checksum does not match its content.")
         try:  # the checksum matches, but the writer may have had a bug

@@ -25,7 +25,7 @@ from atled.checkpoints.format import (
 from atled.checkpoints.matching import matched
 from atled.checkpoints.storage import place
 from atled.checkpoints.writing import at_once, bytes_of, named_leaves
-from atled.core import errors, tree
+from atled.core import dtypes, errors, tree
 from atled.core.array import Array, type_of
 from atled.core.sharding import Placed, SingleDeviceSharding
 from atled.core.types import ArrayType, ShapeDtypeStruct
@@ -70,7 +70,8 @@ def load(
         partial: True to allow arrays that only one of the two has: they keep their values from `like`, or are ignored;
             or patterns of paths for which this is allowed.
         rename: new names of paths in the checkpoint: a dict of path prefixes, or a function.
-        cast: whether arrays may have another dtype in `like`; they are converted to it.
+        cast: whether arrays may have another dtype in `like`; they are converted to it, and raise if it cannot hold
+            their values. Only digits of floating and complex numbers may be lost.
 
     Raises:
         CheckpointError: if the checkpoint is damaged, naming the array, or if it does not match `like`: the message
@@ -205,7 +206,9 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
         is_number = isinstance(like, (bool, int, float, complex)) and not isinstance(like, np.generic)
         finish = _host
         if is_number:
-            finish = lambda boxes: exactly(path, boxes[None].values, np.asarray(like).dtype).item()  # noqa: E731
+            is_exact = type(like) is int and dtypes.is_integer(dtype)  # a Python integer has no width
+            kind = dtype if is_exact else np.asarray(like).dtype
+            finish = lambda boxes: exactly(path, boxes[None].values, kind).item()  # noqa: E731
         elif isinstance(like, np.ndarray):
             finish = lambda boxes: exactly(path, boxes[None].values, like.dtype)  # noqa: E731
         elif isinstance(like, np.generic):
@@ -231,12 +234,25 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
 
 
 def exactly(path: str, values: np.ndarray, dtype: Any) -> np.ndarray:
-    """Values converted to another dtype; raises if integers or booleans cannot represent them exactly."""
+    """Values converted to another dtype; raises for those it cannot represent. Only digits may be lost, of floating
+    and complex numbers: no fraction or number out of range in integers, no imaginary part, no number that becomes inf.
+    """
     if values.dtype == dtype:
         return values
-    with np.errstate(invalid="ignore"):
-        converted = values.astype(dtype)
-    if converted.dtype.kind in "iub" and not np.array_equal(converted.astype(values.dtype), values):
+    before, after = dtypes.kind(values.dtype), dtypes.kind(np.dtype(dtype))
+    wide = {"b": np.uint8, "i": np.int64, "u": np.uint64, "f": np.float64, "c": values.dtype}
+    given = values if before == after == "f" else values.astype(wide[before])
+    is_real = after == "c" or not np.imag(given).any()
+    given = given if after == "c" else np.real(given)
+    with np.errstate(all="ignore"):
+        converted = given.astype(dtype)
+        if after in "iub":
+            low, high = (0, 1) if after == "b" else (int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max))
+            # above the highest number comes a power of two, which floating numbers represent
+            fits = bool(((given >= low) & (given < high + 1) & (given == np.trunc(given))).all())
+        else:
+            fits = bool((np.isfinite(converted) | ~np.isfinite(given)).all())
+    if not (is_real and fits):
         raise CheckpointError(
             errors.explained(
                 f"checkpoints.load: {path} has values that {np.dtype(dtype)} cannot represent.", "another dtype."

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from atled.checkpoints.format import CheckpointError
 from atled.checkpoints.safetensors_header import DTYPES, HEADER_LIMIT, File, bad, is_text, require, short, weight_map
 from atled.checkpoints.storage import Local
 from atled.core import errors
@@ -70,7 +71,9 @@ def save(
     headers = [_header(shard, _checked_words(metadata)) for shard in shards]
     stem, place = file.name.removesuffix(_SUFFIX), Local(file.parent)
     index = f"{stem}{_INDEX}"
+    old = _shards_before(file.parent / index, stem)
     if len(shards) == 1:
+        names = [file.name]
         _put(place, {file.name: _chunks(headers[0], shards[0])})
         place.delete([index])
     else:
@@ -79,7 +82,17 @@ def save(
         _put(place, content, before=index)
         _put(place, {index: [_index(names, shards)]})
         place.delete([file.name])
+    place.delete([n for n in old if n not in names])
     place.sync()
+
+
+def _shards_before(index: pathlib.Path, stem: str) -> list[str]:
+    """The files of the same name that an index lists, which is about to be replaced."""
+    try:
+        listed = set(weight_map(index).values())
+    except (CheckpointError, OSError):
+        return []
+    return [n for n in sorted(listed) if n.startswith(f"{stem}-") and _SHARD.fullmatch(n, len(stem))]
 
 
 def _checked_path(path: str | os.PathLike[str], shard_bytes: int | None) -> pathlib.Path:

@@ -136,6 +136,7 @@ class Saver:
         """Save a tree, after the previous save has finished."""
         self.wait()
         self._check_order(step)
+        self._check_place(step)
         if self.best is not None and self.best not in metrics:
             raise ValueError(
                 errors.explained(
@@ -283,6 +284,18 @@ class Saver:
                 )
             )
 
+    def _check_place(self, step: int) -> None:
+        """Raise if there is a checkpoint that a saver did not write, which would be replaced."""
+        where = self.directory.inside(_name(step))
+        with contextlib.suppress(Damaged):
+            data = where.read(MANIFEST)
+            if data is not None and not _is_record(Manifest.from_bytes(data, str(where)).more):
+                raise CheckpointError(
+                    errors.explained(
+                        f"checkpoints.Saver: {where} is a checkpoint that a saver did not write.", "another directory."
+                    )
+                )
+
     def _in_background(self, *args: Any) -> None:
         if threading.current_thread() is not threading.main_thread():
             _give_way()
@@ -332,18 +345,26 @@ class Saver:
                 return None  # an incomplete save
             manifest = Manifest.from_bytes(data, str(where))
             reading.check_files(where, manifest)
-            saved_step = manifest.more["step"] if isinstance(manifest.more, dict) and "step" in manifest.more else None
-            if saved_step is not None and saved_step != step:
+            if not _is_record(manifest.more):
+                return None  # of a plain `save`
+            saved_step = manifest.more["step"]
+            if saved_step != step:
                 raise Damaged(f"{where}: the manifest is damaged: it is that of step {saved_step}.")
         except Damaged:
             if is_strict:
                 raise
             return None
-        return manifest if saved_step is not None else None  # or an unrelated directory
+        return manifest
 
     def _restored(self, step: int, like: Any, options: Any) -> Restored:
         where = self.directory.inside(_name(step))
         record = reading.manifest(where).more
+        if not _is_record(record):
+            raise CheckpointError(
+                errors.explained(
+                    f"checkpoints.Saver: {where} is a checkpoint that a saver did not write.", "checkpoints.load."
+                )
+            )
         like = like(record["more"]) if isinstance(like, types.FunctionType | types.MethodType) else like
         return Restored(step, reading.load(where, like, **options), record["more"])
 
@@ -352,7 +373,7 @@ class Saver:
         for other in self._all_steps():
             where = self.directory.inside(_name(other))
             if other < step and other not in self._values and where.read(MANIFEST) is None:
-                where.remove(MANIFEST)
+                where.remove(writing.own_files(where))
 
     def _prune(self) -> None:
         """Remove checkpoints beyond `keep`."""
@@ -371,7 +392,8 @@ class Saver:
 
     def _remove(self, step: int) -> None:
         self._values.pop(step, None)
-        self.directory.inside(_name(step)).remove(MANIFEST)  # without a manifest, it is not a checkpoint
+        where = self.directory.inside(_name(step))
+        where.remove(writing.own_files(where))  # the manifest first: without it, it is not a checkpoint
 
 
 def _give_way() -> None:
@@ -379,6 +401,11 @@ def _give_way() -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
+def _is_record(more: Any) -> bool:
+    """Whether metadata is that of a saver."""
+    return isinstance(more, dict) and {"step", "metrics", "more"} <= set(more)
 
 
 def _name(step: int) -> str:

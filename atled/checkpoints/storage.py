@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-import shutil
 import stat
 import time
 import uuid
@@ -140,15 +139,13 @@ class Local:
             with contextlib.suppress(OSError):  # it stays, and is harmless
                 os.unlink(self.path / name)
 
-    def remove(self, first: str) -> None:
-        """Remove the directory and everything in it, the file `first` before the others; for a symbolic link, only the
-        link.
-        """
+    def remove(self, files: Iterable[str]) -> None:
+        """Remove files in this order, and the directory if it is empty then; for a symbolic link, only the link."""
         with contextlib.suppress(OSError):
             if self.path.is_symlink():
                 return self.path.unlink()
-        self.delete([first])
-        shutil.rmtree(self.path, ignore_errors=True)
+        self.delete(files)
+        self.leave()
 
     def leave(self) -> None:
         """Remove the directory if it is empty."""
@@ -244,9 +241,9 @@ class Remote:
         for name in names:
             self._do("deleted", name, lambda name=name: self.store.write(name, None).result())
 
-    def remove(self, first: str) -> None:
-        """Remove all objects with this prefix, `first` before the others."""
-        self.delete([first, *[n.decode() for n in self._do("listed", "", lambda: self.store.list().result())]])
+    def remove(self, files: Iterable[str]) -> None:
+        """Remove objects in this order."""
+        self.delete(files)
 
     def leave(self) -> None:
         """Does nothing: object stores have no directories."""

@@ -238,6 +238,11 @@ def _files_before(where: Any) -> list[str]:
     return [*known, *[n for n in where.old_files(3600) if _OWN_FILE.fullmatch(n)]]
 
 
+def own_files(where: Any) -> list[str]:
+    """The files of a checkpoint, the manifest first, and of interrupted saves; files of others are not listed."""
+    return [MANIFEST, *[n for n in where.sizes() if _OWN_FILE.fullmatch(n)]]
+
+
 _OWN_FILE = re.compile(r"[0-9a-f]{8}-\d+-\d+\.data|\.manifest\.[0-9a-f]{8}")
 
 

@@ -130,8 +130,9 @@ class Parquet(Source):
             path = self.paths[file]
             check_unchanged("parquet", path, self.stamps[file])
             table = _row_group(path, self.stamps[file], number, self.columns).take(indices[where] - self.starts[g])
-            for place, row in zip(where.tolist(), table.to_pylist()):
-                rows[place] = {k: np.array(v) if isinstance(v, list) else v for k, v in row.items()}
+            columns = {name: _values(table.column(name)) for name in table.column_names}
+            for i, place in enumerate(where.tolist()):
+                rows[place] = {name: values[i] for name, values in columns.items()}
         return rows
 
     def record(self, index: int) -> str:
@@ -144,6 +145,39 @@ class Parquet(Source):
         return f"parquet({os.path.basename(self.paths[0])}, {len(self.paths)} files, {self.rows}, {self.columns})"
 
 
+def _values(column: Any) -> Sequence[Any]:
+    """The values of a column in its own type: numbers as NumPy's, lists as arrays, everything else as Python's."""
+    kind = column.type
+    if _dtype_of(kind) is not None and not column.null_count:
+        return column.to_numpy()
+    return [_value(v, kind) for v in column.to_pylist()]
+
+
+def _value(v: Any, kind: Any) -> Any:
+    types = _package("parquet", "pyarrow.types", "parquet")
+    dtype = _dtype_of(kind)
+    if v is None or dtype is not None:
+        return v if v is None else dtype.type(v)
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return v
+    inner = _dtype_of(kind.value_type)
+    if inner is not None and None not in v:
+        return np.array(v, inner)
+    parts = [_value(x, kind.value_type) for x in v]
+    if parts and all([isinstance(x, np.ndarray) for x in parts]) and len({x.shape for x in parts}) == 1:
+        return np.stack(parts)
+    out = np.empty(len(parts), object)  # strings and bytes as they are, and lists of different lengths
+    out[:] = parts
+    return out
+
+
+def _dtype_of(kind: Any) -> Any:
+    """The dtype of numbers and booleans; None for other types."""
+    types = _package("parquet", "pyarrow.types", "parquet")
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    return np.dtype(kind.to_pandas_dtype()) if is_number else None
+
+
 @functools.lru_cache(maxsize=8)
 def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[str, ...]) -> Any:
     """A cached row group; shuffled reads reuse recent row groups, if any."""
@@ -154,7 +188,7 @@ def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[st
 def parquet(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, columns: Sequence[str] | None = None
 ) -> Pipeline:
-    """The rows of Parquet files as dicts: numbers, strings, bytes, and lists as arrays.
+    """The rows of Parquet files as dicts: numbers of the column's type, strings, bytes, and lists as arrays.
 
     A row group is read as a whole, and the last eight are cached. So shuffling rows of many large groups is slow: write
     small groups, or keep the order.

@@ -76,8 +76,8 @@ class Pad:
             )
         padded = dict(example)
         for name in names:
-            x = np.asarray(example[name])[:length]
-            padded[name] = np.full((length, *x.shape[1:]), self.fill, x.dtype)
+            x = exact_text(np.asarray(example[name])[:length])
+            padded[name] = _filled(self.name, name, (length, *x.shape[1:]), self.fill, x.dtype)
             padded[name][: len(x)] = x
         padded["mask"] = np.arange(length) < n
         return padded
@@ -87,6 +87,45 @@ class Pad:
         return (
             f"{size}{', cut' if self.cut else ''}{f', {list(self.fields)}' if self.fields else ''}, fill={self.fill!r}"
         )
+
+
+def exact_text(x: np.ndarray) -> np.ndarray:
+    """An array whose strings are objects, as everywhere: arrays of strings of fixed width would cut others."""
+    return x.astype(object) if x.dtype.kind in "SU" else x
+
+
+def _is_plain(x: np.ndarray) -> bool:
+    """Whether an array has numbers, or strings as objects."""
+    return x.dtype != object or all([isinstance(v, (str, bytes)) for v in x.ravel().tolist()])
+
+
+def _filled(who: str, field: str, shape: tuple[int, ...], fill: Any, dtype: Any) -> np.ndarray:
+    """An array of the fill value, which its dtype must be able to hold."""
+    is_text, holds_text = np.asarray(fill).dtype.kind in "SUO", dtype.kind == "O"
+    out = np.zeros(shape, dtype)
+    with np.errstate(all="ignore"):
+        try:
+            number = np.asarray(fill, None if holds_text else dtype)[()]
+        except (OverflowError, ValueError, TypeError):
+            number = None
+        fits = is_text if holds_text else number is not None and not is_text and _is_close(number, fill)
+    if not fits and out.size:
+        raise ValueError(
+            errors.explained(
+                f"data.{who}: the fill must fit into the field {field}, {dtype}; got {fill!r}.",
+                "another fill, or fields=[…], which names the ragged fields." if who == "pad" else "another fill.",
+            )
+        )
+    out[...] = fill if holds_text else number
+    return out
+
+
+def _is_close(number: Any, fill: Any) -> bool:
+    """Whether a dtype holds a number, or numbers, up to rounding of fractions."""
+    got, asked = np.asarray(number), np.asarray(fill)
+    if got.dtype.kind in "biu":
+        return bool((got == asked).all())
+    return bool((np.isfinite(got) | ~np.isfinite(asked)).all())
 
 
 def _ragged(name: str, example: Any, fields: Sequence[str] | None) -> tuple[dict[str, Any], list[str], int]:
@@ -132,8 +171,8 @@ class Pack:
     def fields(self, example: Any) -> dict[str, np.ndarray]:
         """The sequences of an example, by name; all have the same length."""
         example, _, _ = _ragged("pack", example, list(example) if isinstance(example, dict) else None)
-        arrays = {k: np.asarray(v) for k, v in example.items()}
-        if any([x.ndim != 1 or x.dtype == object for x in arrays.values()]) or {"segments", "positions"} & set(arrays):
+        arrays = {k: exact_text(np.asarray(v)) for k, v in example.items()}
+        if any([x.ndim != 1 or not _is_plain(x) for x in arrays.values()]) or {"segments", "positions"} & set(arrays):
             shown = ", ".join([f"{k}: {x.dtype}{list(x.shape)}" for k, x in arrays.items()])
             raise ValueError(
                 errors.explained(
@@ -155,7 +194,7 @@ class Pack:
     def row(self, pieces: list[tuple[dict[str, np.ndarray], int, int, str]]) -> dict[str, np.ndarray]:
         """One packed row from pieces, each (fields, start, stop, name of the example)."""
         first = pieces[0][0]
-        packed = {k: np.full(self.length, self.fill, x.dtype) for k, x in first.items()}
+        packed = {k: _filled("pack", k, (self.length,), self.fill, x.dtype) for k, x in first.items()}
         packed["segments"], packed["positions"] = (np.zeros(self.length, np.int32) for _ in range(2))
         at = 0
         for number, (fields, start, stop, name) in enumerate(pieces, 1):

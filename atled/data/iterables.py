@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from atled.data.nodes import Block, Source, function_checked
+from atled.data.owning import owned
 from atled.data.pipeline import Pipeline
 from atled.data.stages import name_of
 
@@ -46,7 +47,7 @@ class Stream(Source):
     def _next(self, place: _Place) -> bool:
         """Read one more example, if there is one."""
         try:
-            place.read.append(next(place.iterator))
+            place.read.append(owned([next(place.iterator)]))
         except StopIteration:
             return False
         except Exception as error:

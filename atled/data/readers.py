@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from atled.core import errors
 from atled.data import stages
 from atled.data.grouping import Pad
-from atled.data.nodes import Block
+from atled.data.nodes import ENDLESS, Block
 from atled.data.stacking import Stack
 
+MOST_DROPPED = 100_000  # examples in a row; then it is time to ask whether any will pass
 CHUNK = 64  # block size of reads if the number of examples per batch is unknown
 
 
@@ -88,6 +90,7 @@ class Examples:
         self.early, self.late, self.node, self.memory = steps[:cut], steps[cut:], pipeline.node, memory
         self.epoch, self.first, self.step, self.taken, self.chunk = epoch, first, step, taken, chunk
         self.sources = self.node.sources()
+        self._dropped = 0  # examples in a row
         self._block: Block | None = None
         self._start = 0  # the number of examples before the block
 
@@ -103,7 +106,22 @@ class Examples:
             value = stages.applied(self.early, block, i, self.sources, self.memory)
             self.taken += 1
             if value is not stages.DROPPED:
+                self._dropped = 0
                 return block, i, value
+            self._dropped += 1
+            if self._dropped % MOST_DROPPED == 0 and self.node.size == ENDLESS:
+                self._check_dropped()
+
+    def _check_dropped(self) -> None:
+        """Raise if nothing of an endless pipeline passes its filters: of two passes over everything, or more."""
+        sizes = [s.size for s in self.sources]
+        if None not in sizes and self._dropped * self.step >= 2 * sum(sizes):
+            raise ValueError(
+                errors.explained(
+                    f"data.filter: nothing passes; the last {self._dropped} examples of {self.node} were dropped.",
+                    "another filter.",
+                )
+            )
 
     def _more(self) -> Block:
         start = self.first + self.taken * self.step

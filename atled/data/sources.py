@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import functools
 import mmap
@@ -13,6 +14,7 @@ import numpy as np
 
 from atled.core import errors, tree
 from atled.data.nodes import Source, count_checked
+from atled.data.owning import owned
 from atled.data.pipeline import Pipeline
 from atled.data.stacking import Columns
 
@@ -195,7 +197,7 @@ class Lines(Source):
     first: np.ndarray  # the number of the first line of each file
     starts: np.ndarray  # of lines, in bytes of their file
     ends: np.ndarray
-    encoding: str
+    encodings: tuple[str, ...]  # of each file
     stamps: tuple[tuple[int, int], ...]
 
     @property
@@ -213,7 +215,7 @@ class Lines(Source):
         texts = []
         for file, i in zip(files.tolist(), indices.tolist()):
             line = data[file][self.starts[i] : self.ends[i]].tobytes()
-            texts.append(line.removesuffix(b"\r").decode(self.encoding))
+            texts.append(line.decode(self.encodings[file]).removesuffix("\r"))
         return texts
 
     def record(self, index: int) -> str:
@@ -239,24 +241,54 @@ def lines(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, e
     ['one', 'two']
     """
     checked_paths = paths_checked("lines", paths)
-    starts, ends, counts = [], [], [0]
+    starts, ends, counts, encodings = [], [], [0], []
     stamps = tuple([stamp_of(path) for path in checked_paths])
     for path in checked_paths:
-        begins, stops = _line_ends(bytes_of(path))
+        of_file, width, order, begin = _encoding_of(encoding, bytes_of(path)[:4].tobytes())
+        encodings.append(of_file)
+        begins, stops = _line_ends(bytes_of(path), width, order, begin)
         starts.append(begins)
         ends.append(stops)
         counts.append(len(begins))
     first = np.cumsum(counts)[:-1]
-    return Pipeline(Lines(checked_paths, first, np.concatenate(starts), np.concatenate(ends), encoding, stamps))
+    found = np.concatenate(starts), np.concatenate(ends)
+    return Pipeline(Lines(checked_paths, first, *found, tuple(encodings), stamps))
 
 
-def _line_ends(data: np.ndarray, chunk: int = 1 << 24) -> tuple[np.ndarray, np.ndarray]:
-    """Where the lines of a file begin and end."""
-    ends = [np.flatnonzero(data[i : i + chunk] == 10) + i for i in range(0, len(data), chunk)]
+def _encoding_of(encoding: str, start: bytes) -> tuple[str, int, str, int]:
+    """For a file that begins with these bytes: its encoding, the bytes of a unit, their order, and where text begins.
+
+    A mark of the byte order at the beginning decides it for UTF-16 and UTF-32, and is no part of the first line.
+    """
+    name = codecs.lookup(encoding).name
+    for width, root in ((2, "utf-16"), (4, "utf-32")):
+        if name.startswith(root):
+            marks = {"le": (codecs.BOM_UTF16_LE, codecs.BOM_UTF32_LE), "be": (codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)}
+            own = {order: pair[width // 4] for order, pair in marks.items()}
+            order = name[-2:] if name != root else next((o for o, m in own.items() if start.startswith(m)), "le")
+            return f"{root}-{order}", width, "<" if order == "le" else ">", width * start.startswith(own[order])
+    if name == "utf-8-sig":
+        return "utf-8", 1, "<", 3 * start.startswith(codecs.BOM_UTF8)
+    if "a\n".encode(encoding) != "a".encode(encoding) + b"\n":
+        raise ValueError(
+            errors.explained(f"data.lines: lines cannot be found in text in {encoding}.", "the files in UTF-8.")
+        )
+    return encoding, 1, "<", 0
+
+
+def _line_ends(
+    data: np.ndarray, width: int, order: str, begin: int, chunk: int = 1 << 24
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the lines of a file begin and end, in bytes."""
+    if len(data) % width:
+        raise ValueError(errors.explained(f"data.lines: text must have a multiple of {width} bytes; got {len(data)}."))
+    units = data[begin:].view(f"{order}u{width}") if width > 1 else data[begin:]
+    ends = [np.flatnonzero(units[i : i + chunk] == 10) + i for i in range(0, len(units), chunk)]
     ends = np.concatenate([*ends, np.zeros(0, np.int64)]).astype(np.int64)
-    if len(data) and data[-1] != 10:
-        ends = np.append(ends, len(data))
-    return np.concatenate([[0], ends[:-1] + 1])[: len(ends)].astype(np.int64), ends
+    if len(units) and units[-1] != 10:
+        ends = np.append(ends, len(units))
+    starts = np.concatenate([[0], ends[:-1] + 1])[: len(ends)].astype(np.int64)
+    return begin + width * starts, begin + width * ends
 
 
 def paths_checked(name: str, paths: Any) -> tuple[str, ...]:
@@ -296,7 +328,9 @@ class Items(Source):
         """See `Source`."""
         if hasattr(self.items, "__getitems__"):
             return [_guarded(x) for x in self.items.__getitems__(indices.tolist())]
-        return [_guarded(self.items[i]) for i in indices.tolist()]
+        if type(self.items) in (list, tuple):
+            return [_guarded(self.items[i]) for i in indices.tolist()]
+        return [owned([self.items[i]]) for i in indices.tolist()]
 
     def __str__(self) -> str:
         return f"source({self.name}, {self.size})"

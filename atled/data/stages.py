@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
+from atled.data.owning import owned
 from atled.data.permuting import fixed_width
 
 
@@ -63,6 +64,7 @@ def applied(
 ) -> Any:
     """The i-th example of a block after some stages, or `DROPPED`; errors name the record."""
     step: Stage | None = None
+    is_made = False
     watch = memory.get("watch")
     if watch is not None:  # the parent process reads this if the worker is killed
         watch[:3] = block.identity(i)
@@ -70,9 +72,9 @@ def applied(
         value = block.examples[i] if value is DROPPED else value
         for step in steps:
             if type(step) is Map:
-                value = step.f(value)
+                is_made, value = True, step.f(value)
             elif isinstance(step, RandomMap):
-                value = step.f(value, _generator(step.seed, block.identity(i), memory))
+                is_made, value = True, step.f(value, _generator(step.seed, block.identity(i), memory))
             elif not step.f(value):
                 return DROPPED
     except Exception as error:
@@ -80,7 +82,10 @@ def applied(
         where = f"in {str(step)[1:]}, on " if step else "reading "
         error.add_note(f"  {where}{sources[source].record(index)}, epoch {epoch}")
         raise
-    return value
+    if not is_made:
+        return value
+    box, value = [value], None
+    return owned(box)
 
 
 def mapped(steps: Sequence[Stage], block: Any, node: Any, memory: dict[Any, Any]) -> Sequence[Any]:

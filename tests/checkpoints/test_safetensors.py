@@ -325,3 +325,21 @@ def test_directories_with_two_of_them(tmp_path):
         safetensors.save(tmp_path / f"{name}.safetensors", {"x": np.ones(1)})
     with pytest.raises(CheckpointError, match=r"it has a\.safetensors, b\.safetensors"):
         safetensors.load(tmp_path)
+
+
+def test_no_shards_of_an_earlier_save_stay(tmp_path):
+    """Programs that read every file of a directory would mix them; files of others stay."""
+    big = {f"x{i}": np.full(10, i, "float32") for i in range(5)}
+    (tmp_path / "model-notes.safetensors").write_bytes(b"mine")
+    (tmp_path / "other-00001-of-00002.safetensors").write_bytes(b"mine")
+    file = tmp_path / "model.safetensors"
+    for limit, count in ((40, 5), (80, 3), (None, 1), (120, 2)):
+        safetensors.save(file, big, shard_bytes=limit)
+        names = sorted([p.name for p in tmp_path.iterdir() if p.name.startswith("model") and "notes" not in p.name])
+        wanted = ["model.safetensors"] if count == 1 else [
+            *[f"model-{i:05}-of-{count:05}.safetensors" for i in range(1, count + 1)], "model.safetensors.index.json"
+        ]  # fmt: skip
+        assert names == wanted
+        assert all([np.array_equal(x, big[n]) for n, x in safetensors.load(file).items()])
+    assert (tmp_path / "model-notes.safetensors").exists()
+    assert (tmp_path / "other-00001-of-00002.safetensors").exists()

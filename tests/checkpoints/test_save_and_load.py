@@ -1,6 +1,7 @@
 """What is saved is what is loaded: every dtype, every kind of leaf, every way in which two trees can differ."""
 
 import json
+import math
 import subprocess
 import sys
 import time
@@ -353,3 +354,45 @@ def test_nothing_else_is_imported_for_local_files(tmp_path):
         "assert not {'tensorstore', 'jax', 'pickle5', 'orbax'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("n", [2**63 - 1, 2**63, 2**63 + 5, 2**64 - 1, -(2**63)])
+def test_large_python_integers(tmp_path, n):
+    checkpoints.save(tmp_path, {"seed": n})
+    assert checkpoints.load(tmp_path, like={"seed": 0})["seed"] == n
+    with pytest.raises(TypeError, match="does not fit any dtype"):
+        checkpoints.save(tmp_path, {"seed": 2**64 + n if n > 0 else n - 1})
+
+
+NUMBERS = {
+    "int64": [-1, 0, 1, 2**62 + 1, -(2**63)], "uint64": [0, 2**63 + 5, 2**64 - 1, 7], "int8": [-128, 127],
+    "int4": [7, -8], "uint4": [15, 0], "bool": [True, False], "bfloat16": [1.5, 300.0], "float64": [1e300, 7, 2**53],
+    "float32": [0.5, -1, 3, np.inf, np.nan, 1e20, 2.0**63, 2.0**64], "complex64": [1 + 2j, 3],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", NUMBERS)
+def test_a_cast_keeps_the_numbers_or_raises(tmp_path, source):
+    """For every pair of dtypes: an integer is the same integer, a finite number stays finite, a real one real."""
+    import ml_dtypes
+
+    of = lambda name: np.dtype(getattr(ml_dtypes, name, name))
+    for number in NUMBERS[source]:
+        checkpoints.save(tmp_path, {"x": np.array([number]).astype(of(source))})
+        exact = np.array([number]).astype(of(source))[0].item()
+        real, is_real = complex(exact).real, complex(exact).imag == 0
+        for target in (*NUMBERS, "uint8", "int32", "float16", "float8_e4m3fn"):
+            kind = of(target)
+            try:
+                got = checkpoints.load(tmp_path, like={"x": jnp.zeros(1, kind)}, cast=True)["x"].item()
+            except CheckpointError:
+                got = None
+            if target == "bool" or "int" in target:
+                low, high = (0, 1) if target == "bool" else (ml_dtypes.iinfo(kind).min, ml_dtypes.iinfo(kind).max)
+                whole = exact if isinstance(exact, int) else real
+                fits = is_real and math.isfinite(whole) and whole == int(whole) and int(low) <= whole <= int(high)
+                assert (got is not None) == fits, (source, number, target, got)
+                assert not fits or int(got) == int(whole), (source, number, target, got)
+            elif got is not None:
+                assert is_real or target == "complex64"
+                assert np.isfinite(got) or not np.isfinite(exact), (source, number, target, got)

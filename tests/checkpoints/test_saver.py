@@ -181,3 +181,81 @@ def test_an_object_store(tmp_path):
     checkpoints.verify(saver.directory.inside("step-00000003"))
     with pytest.raises(checkpoints.CheckpointError, match="could not be opened"):
         checkpoints.save("nothing://x", {"x": 1})
+
+
+def files_in(place):
+    return sorted([str(p.relative_to(place)) for p in place.rglob("*") if p.is_file()])
+
+
+def test_directories_of_others_stay(tmp_path):
+    """Whatever they are called, and also what was put beside a checkpoint that is removed."""
+    own = tmp_path / "step-00000001" / "samples"
+    own.mkdir(parents=True)
+    (own / "image.png").write_text("mine")
+    (tmp_path / "step-00000002").mkdir()
+    (tmp_path / "step-00000002" / "notes.txt").write_text("mine")
+    with checkpoints.Saver(tmp_path, keep=1) as saver:
+        for s in (3, 4, 5):
+            saver.save(s, {"w": np.ones(3)})
+            saver.wait()
+            (tmp_path / f"step-0000000{s}" / "curve.csv").write_text("mine")
+    assert saver.steps() == [5]
+    left = [n for n in files_in(tmp_path) if not n.startswith("step-00000005")]
+    assert left == [
+        "step-00000001/samples/image.png", "step-00000002/notes.txt", "step-00000003/curve.csv",
+        "step-00000004/curve.csv",
+    ]  # fmt: skip
+
+
+def test_leftovers_of_interrupted_saves_go(tmp_path):
+    (tmp_path / "step-00000001").mkdir()
+    (tmp_path / "step-00000001" / "0123abcd-0-0.data").write_bytes(b"x")
+    (tmp_path / "step-00000001" / ".manifest.0123abcd").write_bytes(b"x")
+    with checkpoints.Saver(tmp_path) as saver:
+        saver.save(2, {"w": np.ones(3)})
+    assert not (tmp_path / "step-00000001").exists()
+
+
+def test_checkpoints_of_save_are_left_alone(tmp_path):
+    for more in ({"step": 3}, None, [1], {"step": 3, "metrics": {}}):
+        checkpoints.save(tmp_path / "step-00000003", {"w": np.ones(3)}, more=more)
+        with checkpoints.Saver(tmp_path, best="loss") as saver:
+            with pytest.raises(checkpoints.CheckpointError, match="that a saver did not write"):
+                saver.save(3, {"w": np.zeros(3)}, metrics={"loss": 1.0})
+            with pytest.raises(checkpoints.CheckpointError, match="that a saver did not write"):
+                saver.restore(step=3)
+            assert saver.restore() is None
+            for s in (4, 5, 6, 7):
+                saver.save(s, {"w": np.zeros(3)}, metrics={"loss": 1.0})
+            assert steps(saver) == [4, 5, 6, 7]  # the best one, and the newest three
+            saver.rewind(5)
+            saver.save(6, {"w": np.zeros(3)}, metrics={"loss": 1.0})
+        assert checkpoints.load(tmp_path / "step-00000003")["w"].tolist() == [1.0] * 3
+        for place in tmp_path.glob("step-0000000[4-7]"):
+            for file in place.iterdir():
+                file.unlink()
+            place.rmdir()
+
+
+def test_a_checkpoint_of_a_later_version_is_not_damaged(tmp_path):
+    """An older step must not be used instead."""
+    with checkpoints.Saver(tmp_path) as saver:
+        saver.save(1, {"w": np.ones(3)})
+        saver.save(2, {"w": np.ones(3)})
+    manifest = tmp_path / "step-00000002" / "manifest"
+    manifest.write_bytes(manifest.read_bytes().replace(b"checkpoint 1 ", b"checkpoint 2 "))
+    for look in (
+        lambda s: s.restore(),
+        lambda s: s.latest(),
+        lambda s: s.steps(),
+        lambda s: s.save(3, {"w": np.ones(3)}),
+    ):
+        with pytest.raises(checkpoints.CheckpointError, match="reads checkpoints of version 1; got 2"):
+            look(checkpoints.Saver(tmp_path))
+
+
+def test_like_may_depend_on_the_metadata(tmp_path):
+    with checkpoints.Saver(tmp_path) as saver:
+        saver.save(1, {"w": np.ones(3)}, more={"names": ["w"]})
+        found = saver.restore(like=lambda more: {n: np.zeros(3) for n in more["names"]})
+    assert found.tree["w"].tolist() == [1.0] * 3

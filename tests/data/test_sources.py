@@ -282,3 +282,76 @@ def test_bucket():
     batches = list(data.source(docs).bucket([2, 4, 8], [2, 2, 3], drop_last=False))
     assert [b["tokens"].shape for b in batches] == [(2, 2), (2, 4), (3, 8), (1, 2)]
     assert [b["mask"].sum(1).tolist() for b in batches] == [[1, 2], [3, 4], [5, 8, 6], [2]]
+
+
+TEXTS = ["one\ntwo\n", "\n\n", "a\r\nb", "", "Ċ ĊĊ\n\u0a0a\u0a00x\n😀\n", "no end"]
+ENCODINGS = (
+    "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "latin-1", "gb18030",
+    "shift_jis",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_lines_in_every_encoding(tmp_path, encoding):
+    """Characters may contain the byte of a line's end, and units of UTF-16 and UTF-32 have several."""
+    paths, want = [], []
+    for i, text in enumerate(TEXTS):
+        try:
+            content = text.encode(encoding)
+        except UnicodeEncodeError:
+            continue
+        (tmp_path / str(i)).write_bytes(content)
+        own = [line.removesuffix("\r") for line in text.split("\n")]
+        own = own[:-1] if own[-1] == "" else own
+        assert list(data.lines(tmp_path / str(i), encoding=encoding)) == own
+        paths.append(tmp_path / str(i))
+        want += own
+    assert list(data.lines(paths, encoding=encoding)) == want
+    if encoding == "utf-16":  # the mark of each file counts
+        (tmp_path / "big").write_bytes(b"\xfe\xff" + "x\ny".encode("utf-16-be"))
+        assert list(data.lines([paths[0], tmp_path / "big"], encoding="utf-16")) == ["one", "two", "x", "y"]
+
+
+def test_encodings_without_line_ends(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    with pytest.raises(ValueError, match="lines cannot be found in text in cp500"):
+        data.lines(tmp_path / "a", encoding="cp500")
+    with pytest.raises(ValueError, match="must have a multiple of 2 bytes; got 3"):
+        data.lines(tmp_path / "a", encoding="utf-16")
+    with pytest.raises(LookupError):
+        data.lines(tmp_path / "a", encoding="utf-99")
+
+
+def test_parquet_keeps_types(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({
+        "ints": arrow.array([[1, 2], [], [3]], arrow.list_(arrow.int32())),
+        "u": arrow.array([2**63, 5, 1], arrow.uint64()), "f": arrow.array([0.1, 0.2, 0.3], arrow.float32()),
+        "b": arrow.array([True, False, True]),
+        "half": arrow.array(np.array([1, 2, 3], "float16")), "s": ["a", "bc", ""],
+        "bytes": arrow.array([[b"a\0"], [b"", b"bcd"], []], arrow.list_(arrow.binary())),
+        "square": arrow.array([[[1.0], [2.0]]] * 3, arrow.list_(arrow.list_(arrow.float32()))),
+        "fixed": arrow.array([[1, 2]] * 3, arrow.list_(arrow.int8(), 2)),
+        "gap": arrow.array([1, None, 3], arrow.int16()), "words": [["x", "yz"], [], ["z"]],
+        "gaps": arrow.array([[1, None], [], None], arrow.list_(arrow.int16())),
+    })  # fmt: skip
+    parquet.write_table(table, tmp_path / "a.parquet")
+    rows = list(data.parquet(tmp_path / "a.parquet"))
+    kinds = {"ints": "int32", "u": "uint64", "f": "float32", "b": "bool", "half": "float16", "bytes": "object",
+             "square": "float32", "fixed": "int8", "words": "object"}  # fmt: skip
+    for row in rows:
+        assert {k: str(row[k].dtype) for k in kinds} == kinds
+    assert rows[0]["u"] == 2**63
+    assert [list(r["bytes"]) for r in rows] == [[b"a\0"], [b"", b"bcd"], []]
+    assert rows[0]["square"].shape == (2, 1)
+    assert [r["gap"] for r in rows] == [1, None, 3]
+    assert rows[0]["gap"].dtype == "int16"
+    assert rows[0]["gaps"].tolist() == [1, None]
+    assert rows[2]["gaps"] is None
+    source = data.parquet(tmp_path / "a.parquet", columns=["ints", "u", "f"])
+    (batch,) = source.pad(2, fields=["ints"]).batch(3)
+    assert {k: str(x.dtype) for k, x in batch.items() if k != "mask"} == {
+        "ints": "int32",
+        "u": "uint64",
+        "f": "float32",
+    }
