@@ -121,6 +121,9 @@ def initialize(
     visible = local_device_ids if local_device_ids is not None else detected.local_device_ids
     _check_arguments(address, size, rank, launcher)
     assert address is not None and size is not None and rank is not None
+    if rank == 0 and launcher and None in (coordinator_address, num_processes, process_id):
+        found = cluster.reason(os.environ)
+        print(f"distributed: process 0 of {size}, coordinator {address}; found {found}.", file=sys.stderr)
     host, port = _address(address, "initialize", "coordinator_address")
     hub = None
     if rank == 0 and serve is not False:
@@ -139,9 +142,11 @@ def initialize(
         ) from None
     except Refused as error:
         _close(hub)
+        way = "give all processes the same num_processes, and each its own process_id."
+        if error.argument == "token":
+            way = "ATLED_TOKEN, the same long random text for all processes; or another port."
         raise ValueError(
-            f"distributed.initialize: the coordinator at {address} refused process {rank}: {error}"
-            "\n  try: give all processes the same num_processes, and each its own process_id."
+            f"distributed.initialize: the coordinator at {address} refused process {rank}: {error}\n  try: {way}"
         ) from None
     except BaseException:
         _close(hub)

@@ -6,10 +6,13 @@ so they are located, never imported.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import glob
 import importlib.util
+import itertools
 import os
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jaxlib._jax as _jax
@@ -41,14 +44,48 @@ def installed() -> list[Plugin]:
 
 def start(plugin: Plugin) -> None:
     """Load the library of a plugin and initialize it, once; that needs no device."""
-    if plugin.platform == "tpu":
-        has_tpu = glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*")
-        for name, value in (_TPU if has_tpu else _NO_TPU).items():
+    with environment(plugin.platform):
+        if not _jax.pjrt_plugin_loaded(plugin.platform):
+            _jax.load_pjrt_plugin(plugin.platform, plugin.library, None)
+        if not _jax.pjrt_plugin_initialized(plugin.platform):
+            _jax.initialize_pjrt_plugin(plugin.platform)
+
+
+@contextlib.contextmanager
+def environment(platform: str) -> Iterator[None]:
+    """The environment variables with which a plugin is called.
+
+    Without a TPU, libtpu must be told that this is a worker of a slice, and sets more variables itself. All of that is
+    undone: child processes, and `world/cluster.py`, which looks for launchers, would take it for a real slice.
+    """
+    if platform != "tpu":
+        yield
+        return
+    if glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*"):
+        for name, value in _TPU.items():
             os.environ.setdefault(name, value)
-    if not _jax.pjrt_plugin_loaded(plugin.platform):
-        _jax.load_pjrt_plugin(plugin.platform, plugin.library, None)
-    if not _jax.pjrt_plugin_initialized(plugin.platform):
-        _jax.initialize_pjrt_plugin(plugin.platform)
+        yield
+        return
+    before, seen = _variables(), dict(os.environ)
+    for name, value in _NO_TPU.items():
+        os.environ.setdefault(name, value)
+    try:
+        yield
+    finally:
+        for name in [n for n in _NO_TPU if n not in seen]:
+            os.environ.pop(name, None)
+        for name, value in _variables().items():
+            if name not in before:
+                os.unsetenv(name)
+            elif before[name] != value:
+                os.putenv(name, before[name])
+
+
+def _variables() -> dict[bytes, bytes]:
+    """The variables of the process, which a library may set without Python's knowledge."""
+    variables = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
+    pairs = itertools.takewhile(lambda v: v is not None, (variables[i] for i in itertools.count()))
+    return {name: value for name, _, value in [pair.partition(b"=") for pair in pairs if pair is not None]}
 
 
 _TPU = {"TPU_LOG_DIR": "disabled"}
@@ -76,7 +113,8 @@ def load(plugin: Plugin, world: Any = None) -> Any:
             options.update(node_id=world.rank, num_nodes=world.size)
             if world.visible is not None:
                 options["visible_devices"] = list(world.visible)
-    return _jax.get_c_api_client(plugin.platform, options, world.coordination if world is not None else None)
+    with environment(plugin.platform):
+        return _jax.get_c_api_client(plugin.platform, options, world.coordination if world is not None else None)
 
 
 def _preload_vendor_libraries() -> None:

@@ -58,7 +58,8 @@ def make(platform: str, chip: str, shape: tuple[int, ...], more: tuple[tuple[str
     plugins.start(plugin)
     try:
         if platform == "tpu":
-            described = _jax.get_default_c_api_topology(platform, f"{chip}:{grid}", dict(more))
+            with plugins.environment(platform):
+                described = _jax.get_default_c_api_topology(platform, f"{chip}:{grid}", dict(more))
         else:
             asked = {"topology": grid, "target_config": chips.GPUS[chip].description, **dict(more)}
             described = _jax.get_default_c_api_topology(platform, "", asked)

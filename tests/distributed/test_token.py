@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import time
 
 import pytest
 from strangers import attack, recording
@@ -25,15 +26,25 @@ def test_strangers_hear_nothing():
     service.shutdown()
 
 
-def test_another_token():
+def test_another_token(capfd):
+    """It is named on both sides within seconds, with the places where the tokens come from."""
     service = distributed.serve("127.0.0.1:0", 2)
-    worker = Process("join", 1, 2, service.address, "initialization_timeout=1", ATLED_TOKEN="another")
+    began = time.monotonic()
+    worker = Process("join", 1, 2, service.address, "initialization_timeout=60", ATLED_TOKEN="another")
     try:
         (said,) = worker.end()
+        assert time.monotonic() - began < 20  # most of it is the start of a process
     finally:
         worker.kill()
         service.shutdown()
-    assert said["kind"] == "TimeoutError" and "has another token" in said["text"]
+    assert said["kind"] == "ValueError"
+    assert said["seconds"] < 3
+    assert "has another token, or is not a coordinator of atled" in said["text"]
+    assert "The token of this process is from the environment variable ATLED_TOKEN." in said["text"]
+    here = [line for line in capfd.readouterr().err.splitlines() if line.startswith("distributed:")]
+    assert len(here) == 1
+    assert "a process at 127.0.0.1 cannot join: its token is not that of the coordinator" in here[0]
+    assert "which is from" in here[0]
 
 
 @pytest.mark.parametrize("part", ["nothing", "code", "text", "data", "again"])

@@ -27,7 +27,10 @@ class Found(NamedTuple):
 
 
 def detect(environment: Environment) -> tuple[str, Found]:
-    """The first detected launcher and its settings; atled's own variables take precedence."""
+    """The first detected launcher and its settings; atled's own variables take precedence.
+
+    The plugins of accelerators leave no trace in the environment (`plugins.environment`).
+    """
     name, settings = "", Found()
     for launcher, detector in DETECTORS.items():
         seen = detector(environment)
@@ -39,6 +42,31 @@ def detect(environment: Environment) -> tuple[str, Found]:
         return name, settings
     explicit = {field: value for field, value in mine._asdict().items() if value is not None}
     return "ATLED", settings._replace(**explicit)
+
+
+_VARIABLES = {
+    "ATLED": ("ATLED_COORDINATOR", "ATLED_NUM_PROCESSES", "ATLED_PROCESS_ID"),
+    "SLURM": ("SLURM_JOB_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    "Kubernetes": ("JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"),
+    "Cloud TPU": ("TPU_WORKER_ID", "TPU_WORKER_HOSTNAMES"),
+}
+
+
+def reason(environment: Environment) -> str:
+    """What was detected and why, for the log.
+
+    >>> reason({"SLURM_JOB_ID": "7", "SLURM_NODELIST": "a", "SLURM_PROCID": "0", "TPU_WORKER_ID": "0",
+    ...         "TPU_WORKER_HOSTNAMES": "a"})
+    'SLURM (SLURM_JOB_ID=7, SLURM_PROCID=0), not Cloud TPU'
+    """
+    found = ["ATLED"] if own(environment) is not None else []
+    found += [name for name, detector in DETECTORS.items() if detector(environment) is not None]
+    if not found:
+        return "nothing"
+    shown = [f"{name}={environment[name]}" for name in _VARIABLES[found[0]] if name in environment]
+    rest = f", not {' or '.join(found[1:])}" if found[1:] else ""
+    return f"{found[0]} ({', '.join(shown)}){rest}"
 
 
 def own(environment: Environment) -> Found | None:
@@ -126,11 +154,11 @@ def cloud_tpu(environment: Environment) -> Found | None:
     return Found(f"{names[0]}:8476", len(names), int(index))
 
 
-DETECTORS: dict[str, Callable[[Environment], Found | None]] = {
-    "Cloud TPU": cloud_tpu,
+DETECTORS: dict[str, Callable[[Environment], Found | None]] = {  # what starts processes before what offers machines
     "SLURM": slurm,
     "Open MPI": open_mpi,
     "Kubernetes": kubernetes,
+    "Cloud TPU": cloud_tpu,
 }
 
 

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -66,8 +67,10 @@ class Hub:
         start_service: Callable[[], tuple[int, Callable[[], None]]],
         home: int | None = None,
         token: bytes = b"",
+        origin: str = "nowhere",
     ) -> None:
-        self._token = token
+        self._token, self._origin = token, origin
+        self._reported: set[str] = set()  # hosts with another token
         self._seen: set[bytes] = set()  # nonces of opened connections
         self._strangers = 0  # connections that are not authenticated yet
         self.size, self.heartbeat, self.home = size, heartbeat, home
@@ -129,8 +132,7 @@ class Hub:
 
     async def _close(self) -> None:
         self.state = "closed"
-        self._server.close()
-        await wire.turns()
+        await wire.stop_listening(self._server)
         for member in self.members.values():
             member.tell({"is": "closed"})
             with contextlib.suppress(OSError):
@@ -154,8 +156,21 @@ class Hub:
         self._strangers += 1
         try:
             return await wire.accept(reader, writer, self._token, self._seen)
+        except wire.WrongToken:
+            self._report_token((writer.get_extra_info("peername") or ["an unknown host"])[0])
+            return None
         finally:
             self._strangers -= 1
+
+    def _report_token(self, host: str) -> None:
+        """Print once for each host that a process there has another token; it hears nothing, and gives up by itself."""
+        if host not in self._reported and len(self._reported) < 16:
+            self._reported.add(host)
+            print(
+                f"distributed: a process at {host} cannot join: its token is not that of the coordinator at "
+                f"{self.address}, which is from {self._origin}.",
+                file=sys.stderr,
+            )
 
     async def _serve(self, channel: wire.Channel) -> None:
         says, _ = await asyncio.wait_for(channel.receive(), 30)

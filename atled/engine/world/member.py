@@ -21,6 +21,10 @@ from concurrent.futures import Future
 from typing import Any
 
 from atled.engine.world import hub, wire
+from atled.engine.world.token import origin
+
+SILENCE = 1.0  # seconds
+_SILENT = "the server there has another token, or is not a coordinator of atled"
 
 
 class Refused(Exception):  # noqa: N818
@@ -78,12 +82,16 @@ class Member:
     async def _join(self, timeout: float) -> wire.Channel:
         until = time.monotonic() + timeout
         state = {"why": "no process listens there"}
+        silent: float | None = None  # since when the server closes connections without an answer
         while True:
             try:
                 async with asyncio.timeout_at(asyncio.get_running_loop().time() + until - time.monotonic()):
                     channel = await self._try(state)
                     if channel is not None:
                         return channel
+                    silent = (silent or time.monotonic()) if state["why"] == _SILENT else None
+                    if silent is not None and time.monotonic() - silent > SILENCE:
+                        raise Refused(f"{_SILENT}. The token of this process is from {origin()}.", "token")
                     await asyncio.sleep(0.1)
             except TimeoutError:
                 raise Unanswered(state["why"]) from None
@@ -96,10 +104,11 @@ class Member:
             reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
             state["why"] = f"no process listens there ({reason.lower()})"
             return None
-        state["why"] = "the server there is not a coordinator of atled, or has another token (see ATLED_TOKEN)"
+        state["why"] = "the server there does not answer"
         try:
             channel = await wire.introduce(*streams, self._token)
         except (OSError, EOFError, ValueError):
+            state["why"] = _SILENT
             return None
         says = {"do": "join", "version": hub.VERSION, "rank": self.rank, "processes": self.size}
         channel.send({**says, "pid": os.getpid(), "host": socket.gethostname()})
@@ -236,20 +245,19 @@ class Member:
     def close_tunnel(self) -> None:
         """Close the tunnel of the engine's coordination client, once it tolerates that."""
 
-        def close() -> None:
-            self._tunnels.close()
+        async def close() -> None:
+            await wire.stop_listening(self._tunnels)
             for end in self._ends:
                 end.close()
 
-        self._background.loop.call_soon_threadsafe(close)
+        self._background.start(close())
 
     def leave(self, why: str = "it shut down", is_loss: bool = False) -> None:
         """Notify the others, and close the connection and its thread. The tunnel closes with it."""
         self._is_closing = True
 
         async def last_words() -> None:
-            self._tunnels.close()
-            await wire.turns()
+            await wire.stop_listening(self._tunnels)
             self._channel.send({"do": "leave", "why": why, "is_loss": is_loss})
             with contextlib.suppress(OSError):
                 await asyncio.wait_for(self._channel.writer.drain(), 1)

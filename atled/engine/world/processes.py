@@ -34,7 +34,7 @@ from atled.engine.world import wire
 from atled.engine.world.hub import Hub
 from atled.engine.world.launch_order import Copy
 from atled.engine.world.member import HubLost, Member
-from atled.engine.world.token import token
+from atled.engine.world.token import origin, token
 
 # The engine's own heartbeat timeout, in seconds: effectively never, because it aborts the process. The hub has its own.
 _NEVER = 1_000_000
@@ -280,7 +280,7 @@ def world() -> World | None:
 
 def start_hub(host: str, port: int, size: int, heartbeat: float, home: int | None = None) -> Hub:
     """Serve a run of `size` processes at an address; raises OSError if that is not possible."""
-    return Hub(host, port, size, heartbeat, lambda: _start_service(size), home, token())
+    return Hub(host, port, size, heartbeat, lambda: _start_service(size), home, token(), origin())
 
 
 def is_hub(host: str, port: int) -> bool:

@@ -15,6 +15,19 @@ _ADVICE = (
 )
 
 
+def origin() -> str:
+    """Where the secret of this process comes from, in words."""
+    if os.environ.get("ATLED_TOKEN"):
+        return "the environment variable ATLED_TOKEN"
+    path = os.environ.get("ATLED_TOKEN_FILE")
+    return f"ATLED_TOKEN_FILE={path}" if path else f"the file {_own_path()}"
+
+
+def _own_path() -> str:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "atled", "token")
+
+
 def token() -> bytes:
     """The secret of this process."""
     given = os.environ.get("ATLED_TOKEN")
@@ -28,8 +41,7 @@ def token() -> bytes:
             raise ValueError(
                 f"distributed: ATLED_TOKEN_FILE={path!r} cannot be read ({error.strerror}).{_ADVICE}"
             ) from None
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    path = os.path.join(base, "atled", "token")
+    path = _own_path()
     try:
         if not os.path.exists(path):
             _make(path)

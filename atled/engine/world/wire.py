@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import itertools
 import json
+import re
 import secrets
 import threading
 from collections.abc import Callable, Coroutine, Sequence
@@ -110,15 +111,24 @@ async def introduce(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
         raise
 
 
+class WrongToken(ValueError):  # noqa: N818
+    """Another process of atled that has another token."""
+
+
 async def accept(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: bytes, seen: set[bytes]
 ) -> Channel | None:
-    """The channel to a client that knows the token; None for any other client, which gets no answer."""
+    """The channel to a client that knows the token; None for any other client, which gets no answer.
+
+    Raises `WrongToken` for a client that says what one with a token says.
+    """
     line = await asyncio.wait_for(reader.readline(), 10)
     words = line.rstrip(b"\n").split(b" ")
     if len(words) != 3 or words[0] != GREETING or words[1] in seen:
         return None
     if not hmac.compare_digest(words[2], _code(token, b"open", words[1]).encode()):
+        if re.fullmatch(rb"[0-9a-f]{32}", words[1]) and re.fullmatch(rb"[0-9a-f]{32}", words[2]):
+            raise WrongToken
         return None
     seen.add(words[1])  # a replayed handshake is useless
     mine = secrets.token_hex(16).encode()
@@ -175,6 +185,18 @@ async def listen(
         task.add_done_callback(end)
 
     return await asyncio.start_server(connected, host, port, limit=LINE)
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Close a server after the connections that it has accepted have begun.
+
+    Python 3.11 loses a connection whose server is closed in between: nobody serves it, and nobody closes it.
+    """
+    loop = asyncio.get_running_loop()
+    for accepting in server.sockets:
+        loop.remove_reader(accepting.fileno())
+    await turns()
+    server.close()
 
 
 async def turns() -> None:
