@@ -6,7 +6,10 @@ query heads, H features per head.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -36,32 +39,68 @@ def _four_axes(x: Any) -> Array:
     return x.reshape((1,) * (4 - x.ndim) + x.shape) if x.ndim < 4 else x
 
 
-def _by_groups(what: str, x: Any, groups: int, dims: tuple[int, int, int, int]) -> Any:
-    """A bias or mask that broadcasts to BNTS, with its heads in groups: it broadcasts to BKGTS."""
-    t = type_of(x)
-    if t.ndim != 4 or any([n not in (1, m) for n, m in zip(t.shape, dims)]):
-        raise ValueError(f"{_NAME}: {what} must broadcast to the shape {dims}; got {t}.")
-    heads = (1, 1) if t.shape[1] == 1 else (dims[1] // groups, groups)
-    return x.reshape(t.shape[0], *heads, *t.shape[2:])
+def logits_of(query: Any, key: Any, scale: Any, bias: Any, rules: Sequence[Any]) -> Any:
+    """The logits of queries [..., T, N, H] and keys [..., S, K, H], in float32 or wider, where all rules hold.
+
+    Bias and rules broadcast to [..., N, T, S]. So are the logits; if a key has several queries, [..., K, N / K, T, S].
+    (Groups of one made a step of a small GPT 30 % slower on the CPU.) Where a rule does not hold, the logits are a
+    finite number, so that a query without keys has equal weights and finite gradients.
+    """
+    q, k = type_of(query), type_of(key)
+    wide, heads = jnp.promote_types(jnp.promote_types(q.dtype, k.dtype), "float32"), k.shape[-2]
+    groups = q.shape[-2] // heads if heads else 1
+    if groups == 1:
+        products = jnp.einsum("...tnh,...snh->...nts", query, key, preferred_element_type=wide)
+    else:
+        query = query.reshape(*q.shape[:-2], heads, groups, q.shape[-1])
+        products = jnp.einsum("...tkgh,...skh->...kgts", query, key, preferred_element_type=wide)
+
+    def by_groups(x: Any) -> Any:
+        t = type_of(x)
+        if groups == 1 or t.ndim < 3:
+            return x
+        return x.reshape(*t.shape[:-3], *((1, 1) if t.shape[-3] == 1 else (heads, groups)), *t.shape[-2:])
+
+    logits = products * (scale if type_of(scale).weak else jnp.asarray(scale).astype(wide))
+    if bias is not None:
+        logits = logits + by_groups(bias).astype(wide)
+    if not rules:
+        return logits
+    allowed = functools.reduce(operator.and_, [by_groups(rule) for rule in rules])
+    return jnp.where(allowed, logits, np.asarray(-0.7 * np.finfo("float32").max, wide))
 
 
-def _allowed(
+def averaged(weights: Any, value: Any, dtype: Any = None) -> Any:
+    """The sums of values [..., S, K, H] with the weights of each query, [..., T, N, H]."""
+    w, heads = type_of(weights), type_of(value).shape[-2]
+    if w.ndim == type_of(value).ndim:
+        return jnp.einsum("...nts,...snh->...tnh", weights, value, preferred_element_type=dtype)
+    out = jnp.einsum("...kgts,...skh->...tkgh", weights, value, preferred_element_type=dtype)
+    return out.reshape(*type_of(out).shape[:-3], heads * w.shape[-3], type_of(out).shape[-1])
+
+
+def attend(
+    query: Any, key: Any, value: Any, bias: Any, rules: Sequence[Any], scale: Any, dropout: Callable[[Any], Any] | None
+) -> tuple[Any, Any]:
+    """The averages of values for queries [..., T, N, H], and the logits."""
+    logits = logits_of(query, key, scale, bias, rules)
+    weights = softmax(logits, -1)
+    weights = (weights if dropout is None else dropout(weights)).astype(type_of(value).dtype)
+    return averaged(weights, value), logits
+
+
+def _rules(
     dims: tuple[int, int], is_causal: bool, window: tuple[int, int] | None, query_lengths: Any, key_lengths: Any
-) -> Any:
-    """Which keys each query may attend to, in a shape that broadcasts to BKGTS; None for all keys."""
+) -> list[Any]:
+    """Which keys each query may attend to, in shapes that broadcast to BNTS."""
     query, key = jnp.arange(dims[0])[:, None], jnp.arange(dims[1])
-    rules = []
-    if is_causal:
-        rules.append(key <= query)
+    rules = [key <= query] if is_causal else []
     if window is not None:
         rules += [query <= key + window[0], query >= key - window[1]]
     for place, lengths in ((query, query_lengths), (key, key_lengths)):
         if lengths is not None:
-            rules.append(place < lengths.reshape(-1, 1, 1, 1, 1))
-    out = None
-    for rule in rules:
-        out = rule if out is None else out & rule
-    return out
+            rules.append(place < lengths.reshape(-1, 1, 1, 1))
+    return rules
 
 
 @library_function(static=("is_causal", "window", "with_residual"))
@@ -69,23 +108,13 @@ def _attend(
     query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, query_lengths: Any, key_lengths: Any,
     is_causal: bool, window: tuple[int, int] | None, with_residual: bool,
 ) -> Any:  # fmt: skip
-    batch, targets, heads, length = query.shape
-    sources, groups = key.shape[1], heads // key.shape[2]
-    wide = dtypes.promote((query.dtype, False), (dtypes.float32, False))[0]
-    query = query.reshape(batch, targets, key.shape[2], groups, length)
-    logits = jnp.einsum("btkgh,bskh->bkgts", query, key, preferred_element_type=wide) * jnp.asarray(scale).astype(wide)
-    dims = (batch, heads, targets, sources)
-    if bias is not None:
-        logits = logits + _by_groups("bias", bias, groups, dims).astype(wide)
-    allowed = _allowed((targets, sources), is_causal, window, query_lengths, key_lengths)
-    if mask is not None:
-        own = _by_groups("mask", mask, groups, dims)
-        allowed = own if allowed is None else allowed & own
-    if allowed is not None:
-        # finite, so that a fully masked query gets equal weights and finite gradients
-        logits = jnp.where(allowed, logits, np.asarray(-0.7 * np.finfo("float32").max, wide))
-    weights = softmax(logits).astype(key.dtype)
-    out = jnp.einsum("bkgts,bskh->btkgh", weights, value).reshape(batch, targets, heads, length)
+    (batch, targets, heads, _), sources = query.shape, key.shape[1]
+    for what, x in (("bias", bias), ("mask", mask)):
+        dims = (batch, heads, targets, sources)
+        if x is not None and (x.ndim != 4 or any([n not in (1, m) for n, m in zip(x.shape, dims)])):
+            raise ValueError(f"{_NAME}: {what} must broadcast to the shape {dims}; got {type_of(x)}.")
+    rules = _rules((targets, sources), is_causal, window, query_lengths, key_lengths)
+    out, logits = attend(query, key, value, bias, rules if mask is None else [*rules, mask], scale, None)
     if query_lengths is not None:
         is_inside = jnp.arange(targets)[:, None, None] < query_lengths.reshape(-1, 1, 1, 1)
         out = jnp.where(is_inside, out, np.zeros((), out.dtype))

@@ -13,7 +13,7 @@ from atled import lax
 from atled.core import errors
 from atled.core.array import Array, ArrayLike, type_of
 from atled.higher_order.remat import checkpoint, checkpoint_name, save_only_these_names
-from atled.nn.attention import dot_product_attention
+from atled.nn.attention import averaged, dot_product_attention, logits_of
 from atled.transforms.grad import stop_gradient
 
 _BANDS = 4  # parts of a causal sequence, each of which attends only up to its own end
@@ -52,21 +52,21 @@ def memory_efficient_attention(
     >>> nn.memory_efficient_attention(x, x, x, is_causal=True, chunk=128).shape
     (1, 1000, 2, 4)
     """
-    (batch, targets, heads, length), groups = _checked(query, key, value, chunk, window)
+    batch, targets, heads, length = _checked(query, key, value, chunk, window)
     sources = type_of(key).shape[1]
     if not type_of(query).size or not type_of(key).size:
         return dot_product_attention(query, key, value)
     chunk = min(chunk, targets)
     scale = 1 / math.sqrt(length) if scale is None else scale
     bias, mask = [_part(what, x, (batch, heads, targets, sources)) for what, x in (("bias", bias), ("mask", mask))]
-    query = jnp.asarray(query).reshape(batch, targets, heads // groups, groups, length)
+    query = jnp.asarray(query)
 
     def run(queries: Any, first: int, keys: Any, values: Any) -> Any:
         """The results of some queries, the first of which is at position `at`."""
         count = type_of(queries).shape[1]
         parts = -(-count // chunk)
-        padded = jnp.pad(queries, [(0, 0), (0, parts * chunk - count), (0, 0), (0, 0), (0, 0)])
-        xs = jnp.moveaxis(padded.reshape(batch, parts, chunk, heads // groups, groups, length), 1, 0)
+        padded = jnp.pad(queries, [(0, 0), (0, parts * chunk - count), (0, 0), (0, 0)])
+        xs = jnp.moveaxis(padded.reshape(batch, parts, chunk, heads, length), 1, 0)
         one = lambda x: _attended(x[1], keys, values, x[0], scale, bias, mask, is_causal, window)  # noqa: E731
         out = lax.map(checkpoint(one, policy=save_only_these_names("highest")), (first + chunk * jnp.arange(parts), xs))
         return jnp.moveaxis(out, 0, 1).reshape(batch, parts * chunk, heads, length)[:, :count]
@@ -88,23 +88,17 @@ def _attended(
         start = jnp.clip(first - window[0], 0, sources - span)
         key, value = [lax.dynamic_slice_in_dim(x, start, span, 1) for x in (key, value)]
         sources = span
-    wide = jnp.promote_types(query.dtype, "float32")
-    logits = jnp.einsum("btkgh,bskh->bkgts", query, key, preferred_element_type=wide) * jnp.asarray(scale, wide)
     targets, places = first + jnp.arange(chunk)[:, None], start + jnp.arange(sources)
-    by_head = lambda x: x.reshape(x.shape[0], *((1, 1) if x.shape[1] == 1 else logits.shape[1:3]), *x.shape[2:])  # noqa: E731
-    if bias is not None:
-        logits = logits + by_head(bias(targets, places)).astype(wide)
-    rules = [by_head(boolean(mask(targets, places)))] if mask is not None else []
+    rules = [boolean(mask(targets, places))] if mask is not None else []
     rules += [places <= targets] if is_causal else []
     rules += [targets <= places + window[0], targets >= places - window[1]] if window is not None else []
-    for rule in rules:
-        logits = jnp.where(rule, logits, np.asarray(-0.7 * np.finfo("float32").max, wide))
+    logits = logits_of(query, key, scale, None if bias is None else bias(targets, places), rules)
     # Normalize at the end, so that weights are computed in one pass, and gradients in another
     highest = checkpoint_name(stop_gradient(logits.max(-1, keepdims=True)), "highest")
     weights = jnp.exp(logits - highest)
-    out = jnp.einsum("bkgts,bskh->btkgh", weights.astype(value.dtype), value, preferred_element_type=wide)
-    out = (out / jnp.moveaxis(weights.sum(-1), -1, 1)[..., None]).astype(value.dtype)
-    return out.reshape(*out.shape[:2], -1, out.shape[-1])
+    out = averaged(weights.astype(value.dtype), value, logits.dtype)
+    total = jnp.moveaxis(weights.sum(-1).reshape(out.shape[0], out.shape[2], chunk), -1, 1)
+    return (out / total[..., None]).astype(value.dtype)
 
 
 def boolean(mask: Any) -> Any:
@@ -137,8 +131,8 @@ def _part(what: str, x: Any, dims: tuple[int, int, int, int]) -> Callable[[Any, 
     return part
 
 
-def _checked(query: Any, key: Any, value: Any, chunk: int, window: Any) -> tuple[tuple[int, ...], int]:
-    """The shape of the query, and the number of query heads per key head."""
+def _checked(query: Any, key: Any, value: Any, chunk: int, window: Any) -> tuple[int, ...]:
+    """The shape of the query."""
     q, k, v = [type_of(x) for x in (query, key, value)]
     fits = q.ndim == k.ndim == 4 and k.shape[:3] == v.shape[:3] and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])
     if not fits or v.ndim != 4 or q.shape[2] % max(k.shape[2], 1):
@@ -154,4 +148,4 @@ def _checked(query: Any, key: Any, value: Any, chunk: int, window: Any) -> tuple
                 f"memory_efficient_attention: chunk must be 1 or more, and window two numbers; got {chunk}, {window}."
             )
         )
-    return q.shape, q.shape[2] // max(k.shape[2], 1)
+    return q.shape

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from atled import lax, random
 from atled.core import errors, tree
 from atled.core.array import DTypeLike, type_of
 from atled.core.trace import Tracer
+from atled.nn.attention import attend
 from atled.nn.dropouts import Dropout
-from atled.nn.functions import softmax
 from atled.nn.kinds import Buffer
 from atled.nn.layers import Linear, kept, needed
 from atled.nn.long_attention import boolean, memory_efficient_attention
@@ -131,7 +130,10 @@ class MultiHeadAttention(Module):
         else:
             bias = None if by_place is None else by_place(*places(), jnp.promote_types(query.dtype, "float32"))
             dropout = None if self.dropout is None else functools.partial(self.dropout, key=key)
-            y = _attended(query, keys, value, bias, mask, is_causal, dropout)
+            rules = [] if mask is None else [mask]
+            if is_causal:
+                rules.append(jnp.tril(jnp.ones((type_of(query).shape[-3], type_of(keys).shape[-3]), bool)))
+            y, _ = attend(query, keys, value, bias, rules, 1 / math.sqrt(length), dropout)
         return self.out(y.reshape(*type_of(y).shape[:-2], self.features))
 
 
@@ -156,35 +158,6 @@ def _attended_in_parts(
     return memory_efficient_attention(
         query, key, value, bias=None if by_place is None else bias, mask=mask, is_causal=is_causal, window=window
     )
-
-
-def _attended(
-    query: Any, key: Any, value: Any, bias: Any, mask: Any, is_causal: bool, dropout: Callable[[Any], Any] | None
-) -> Any:
-    """Values averaged by the softmax of logits, which is computed in float32 or wider."""
-    t, kv_heads = type_of(query), type_of(key).shape[-2]
-    heads, groups = t.shape[-2], t.shape[-2] // kv_heads
-    if groups == 1:
-        logits = jnp.einsum("...tnh,...snh->...nts", query, key) * (1 / math.sqrt(t.shape[-1]))
-    else:  # keys are not repeated; query heads are grouped
-        query = query.reshape(*t.shape[:-2], kv_heads, groups, t.shape[-1])
-        logits = jnp.einsum("...tkgh,...skh->...kgts", query, key) * (1 / math.sqrt(t.shape[-1]))
-        logits = logits.reshape(*logits.shape[:-4], heads, *logits.shape[-2:])
-    logits = logits.astype("float32") if t.dtype.itemsize < 4 else logits
-    if bias is not None:
-        logits = logits + bias
-    if is_causal:
-        allowed = jnp.tril(jnp.ones(logits.shape[-2:], bool))
-        mask = allowed if mask is None else mask & allowed
-    if mask is not None:
-        logits = jnp.where(mask, logits, np.asarray(jnp.finfo(logits.dtype).min, logits.dtype))
-    weights = softmax(logits, -1)
-    weights = (weights if dropout is None else dropout(weights)).astype(value.dtype)
-    if groups == 1:
-        return jnp.einsum("...nts,...snh->...tnh", weights, value)
-    weights = weights.reshape(*weights.shape[:-3], kv_heads, groups, *weights.shape[-2:])
-    y = jnp.einsum("...kgts,...skh->...tkgh", weights, value)
-    return y.reshape(*y.shape[:-3], heads, y.shape[-1])
 
 
 def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any, dict[str, Any]]:

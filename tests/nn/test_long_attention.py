@@ -117,3 +117,21 @@ def test_messages():
         nn.memory_efficient_attention(x, x, x, bias=jnp.ones((4, 5)))
     with pytest.raises(ValueError, match="chunk must be 1 or more"):
         nn.memory_efficient_attention(x, x, x, chunk=0)
+
+
+def test_the_layer_is_as_accurate_as_the_function():
+    """Logits are not rounded to bfloat16, and a scale keeps its digits next to float64 operands under jit."""
+    x = np.random.RandomState(0).randn(2, 33, 4, 16)
+    logits = np.einsum("btnh,bsnh->bnts", x, x) / 4
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    want = np.einsum("bnts,bsnh->btnh", weights / weights.sum(-1, keepdims=True), x)
+    for f in (nn.dot_product_attention, nn.memory_efficient_attention):
+        for way in (f, atled.jit(f)):
+            np.testing.assert_allclose(way(x, x, x), want, rtol=1e-13, atol=1e-14)
+    layer = nn.MultiHeadAttention(64, 4, bias=False, dtype="bfloat16", key=random.key(0))
+    for part in (layer.query, layer.key, layer.value, layer.out):
+        part.weight = jnp.eye(64)
+    half = jnp.asarray(x, "bfloat16")
+    flat = layer(half.reshape(2, 33, 64)).reshape(2, 33, 4, 16)
+    np.testing.assert_array_equal(flat, nn.dot_product_attention(half, half, half))
+    assert abs(np.asarray(flat, float) - want).max() < 0.02
