@@ -2,7 +2,7 @@
 
 In Python, 1, 1.0 and True are equal, and so are 0.0 and -0.0, while NaN is unequal to itself. A cache keyed by such
 values could return the entry of another value. Every cache key made from user values goes through `exact`: tree
-structures, static arguments, literals in programs, parameters of ops, and values that functions read.
+structures, static arguments, literals in programs, and parameters of ops.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import collections
 import functools
 import operator
 import struct
+import weakref
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,6 @@ class Interned:
 
     __slots__ = ()
 
-    def parts(self) -> list[Any]:
-        """The values inside a key, some of which may be functions."""
-        return []
-
 
 class Plain(tuple[Any, ...]):
     """A tuple that holds only strings, integers, None and such tuples, as its maker promises: no key is built."""
@@ -74,6 +71,28 @@ class IdentityKey:
 
     def __hash__(self) -> int:
         return id(self.value)
+
+
+class WeakIdentityDict:
+    """A dict keyed by object identity, whose entries are removed when the object dies."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[Any, Any]] = {}
+
+    def get(self, anchor: Any) -> Any:
+        """The value stored for an object, or None."""
+        entry = self._entries.get(id(anchor))
+        return entry[1] if entry is not None and entry[0]() is anchor else None
+
+    def set(self, anchor: Any, value: Any) -> bool:
+        """Store a value for as long as an object lives; returns False for objects without weak references."""
+        key = id(anchor)
+        try:
+            watch = weakref.ref(anchor, lambda _: self._entries.pop(key, None))
+        except TypeError:
+            return False
+        self._entries[key] = (watch, value)
+        return True
 
 
 def _float(x: float) -> Any:

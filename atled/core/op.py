@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, dataclass_transform
 
+from atled.core import source
 from atled.core.annotations import annotations_of
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
@@ -137,7 +138,7 @@ def _first_init(self: Op, *args: Any, **kwargs: Any) -> None:
     defaults = {f"_{n}": getattr(cls, n) for n in cls.fields if hasattr(cls, n)}
     header = ", ".join([f"{n}=_{n}" if f"_{n}" in defaults else n for n in cls.fields])
     body = "".join([f"\n self.{n} = {n}" for n in cls.fields])
-    exec(compile(f"def __init__(self, {header}):{body}", "<atled>", "exec"), defaults)
+    exec(source.compiled(f"def __init__(self, {header}):{body}"), defaults)
     cls.__init__ = defaults["__init__"]  # type: ignore[method-assign]
     cls.__init__(self, *args, **kwargs)  # type: ignore[arg-type]
 

@@ -13,15 +13,24 @@ import linecache
 import os
 import sys
 import threading
+import zlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from types import CodeType
 from typing import Any, ClassVar
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_places = (_PACKAGE, "<frozen runpy>")  # runpy executes `-m atled`
-# "<atled>" is the file name of generated functions; cached properties and context managers pass through the others.
-_is_library: dict[str, bool] = {"<atled>": True, functools.__file__: True, contextlib.__file__: True}
+_GENERATED = "<atled "  # how the file names of generated functions begin
+_places = (_PACKAGE, _GENERATED, "<frozen runpy>")  # runpy executes `-m atled`
+# Cached properties and context managers pass through these files.
+_is_library: dict[str, bool] = {functools.__file__: True, contextlib.__file__: True}
+
+
+def compiled(text: str) -> CodeType:
+    """The code of a generated function, whose lines tracebacks and debuggers show."""
+    filename = f"{_GENERATED}{zlib.crc32(text.encode()):08x}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    return compile(text, filename, "exec")
 
 
 def is_library_file(filename: str) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from atled.core import tree_nodes
+from atled.core import source, tree_nodes
 from atled.core.exact import exact
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def unflattener(structure: Structure) -> Any:
 
 def _compiled(code: Code, name: str) -> Any:
     namespace = {**code.namespace, "exact": exact, "Mismatch": Mismatch}
-    exec(compile("\n".join(code.lines), "<atled>", "exec"), namespace)
+    exec(source.compiled("\n".join(code.lines)), namespace)
     return namespace[name]
 
 

@@ -31,7 +31,6 @@ from atled.higher_order import checks
 from atled.higher_order.call import Call
 from atled.higher_order.checks import CheckError, FailedCheckError, JaxRuntimeError, Site
 from atled.higher_order.instrument import how_for, instrumented
-from atled.higher_order.keys import remembered
 from atled.ops import elementwise, shape
 
 __all__ = [
@@ -243,25 +242,21 @@ def _checked(f: Any, name: str, enabled: frozenset[ErrorCategory], args: Any, kw
     leaves, structure = tree.flatten((args, kwargs))
     types = [type_of(x) for x in leaves]
 
-    def make() -> tuple[Any, ...]:
-        forms: list[Any] = []
+    forms: list[Any] = []
 
-        def flat(*xs: Any) -> list[Any]:
-            some, by_name = received(structure.unflatten, list(xs))
-            result = f(*some, **by_name)
-            leaving(name, result)
-            out, tree_of_result = tree.flatten(result)
-            forms.append(tree_of_result)
-            for x in out:
-                if not isinstance(x, Array):
-                    type_of(x)  # raises if it is not a number
-            return out
+    def flat(*xs: Any) -> list[Any]:
+        some, by_name = received(structure.unflatten, list(xs))
+        result = f(*some, **by_name)
+        leaving(name, result)
+        out, tree_of_result = tree.flatten(result)
+        forms.append(tree_of_result)
+        for x in out:
+            if not isinstance(x, Array):
+                type_of(x)  # raises if it is not a number
+        return out
 
-        program, captured = record(flat, types, name, is_pruned=False)  # unused results are checked, too
-        how = how_for(program, enabled)
-        return instrumented(program, how), how, captured, forms[0]
-
-    program, how, captured, out_tree = remembered([f], ("checkify", structure, tuple(types), enabled), make)
-    out = bind(Call(program), *how.start, *captured, *leaves)
+    program, captured = record(flat, types, name, is_pruned=False)  # unused results are checked, too
+    how = how_for(program, enabled)
+    out = bind(Call(instrumented(program, how)), *how.start, *captured, *leaves)
     n = len(how.start)
-    return Error(how.sites, out[:n] if how.sites else ()), out_tree.unflatten(list(out[n:]))
+    return Error(how.sites, out[:n] if how.sites else ()), forms[0].unflatten(list(out[n:]))

@@ -21,7 +21,6 @@ from atled.core.program import Program, Recorder, evaluate, pruned, record
 from atled.core.trace import Tracer, bind, leaving, received, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
-from atled.higher_order.keys import remembered
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
@@ -311,18 +310,14 @@ def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]
     leaves, structure = tree.flatten(operands)
     types = [type_of(x) for x in leaves]
 
-    def make() -> tuple[Cond, list[Any], tree.Structure]:
-        recorded = [record_tree(f, structure, types) for f in functions]
-        check_same_trees(name, _labels(name, functions), recorded)
-        # what any branch closes over is an operand of all
-        captured: dict[int, Any] = {id(x): x for r in recorded for x in r.captured}
-        out_types = [_common_type(types) for types in zip(*[r.program.output_types for r in recorded])]
-        kinds = [type_of(x) for x in captured.values()]
-        programs = tuple([_with_inputs(r, list(captured), kinds, out_types) for r in recorded])
-        return Cond(programs), list(captured.values()), recorded[0].structure
-
-    op, captured, out = remembered(functions, (name, structure, tuple(types)), make)
-    return out.unflatten(list(bind(op, index, *captured, *leaves)))
+    recorded = [record_tree(f, structure, types) for f in functions]
+    check_same_trees(name, _labels(name, functions), recorded)
+    # what any branch closes over is an operand of all
+    captured: dict[int, Any] = {id(x): x for r in recorded for x in r.captured}
+    out_types = [_common_type(types) for types in zip(*[r.program.output_types for r in recorded])]
+    kinds = [type_of(x) for x in captured.values()]
+    programs = tuple([_with_inputs(r, list(captured), kinds, out_types) for r in recorded])
+    return recorded[0].structure.unflatten(list(bind(Cond(programs), index, *captured.values(), *leaves)))
 
 
 def runs_in_python() -> bool:

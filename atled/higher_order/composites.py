@@ -14,7 +14,6 @@ from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.higher_order.branches import record_tree
 from atled.higher_order.call import Call, has_effects
-from atled.higher_order.keys import remembered
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
 
@@ -61,13 +60,10 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         def decomposed(*args: Any) -> Any:
             return decomposition(*args, **attributes)
 
-        def make() -> tuple[Any, list[Any], Any]:
-            recorded = record_tree(decomposed, structure, types)
-            return Composite(recorded.program, name, int(version), static), recorded.captured, recorded.structure
-
         try:
-            op, captured, out = remembered([decomposed], (name, version, static, structure, tuple(types)), make)
-            return out.unflatten(list(bind(op, *captured, *leaves)))
+            recorded = record_tree(decomposed, structure, types)
+            out = bind(Composite(recorded.program, name, int(version), static), *recorded.captured, *leaves)
+            return recorded.structure.unflatten(list(out))
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 

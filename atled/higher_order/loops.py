@@ -21,7 +21,6 @@ from atled.core.trace import Tracer, bind, step
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.branches import cond, record_tree, runs_in_python, where_lanes
 from atled.higher_order.call import has_effects, named_axes
-from atled.higher_order.keys import remembered
 from atled.higher_order.remat import checkpoint
 from atled.higher_order.scan import carried, repeat
 from atled.ops import conversion, elementwise, masking, reduction, shape
@@ -243,8 +242,7 @@ def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | No
         init_val = value
     start, structure, body = carried("while_loop", body_fun, (init_val,), _first)
     types = [type_of(x) for x in start]
-    key = ("condition", structure, tuple(types))
-    asks = remembered([cond_fun], key, lambda: record_tree(cond_fun, structure, types))
+    asks = record_tree(cond_fun, structure, types)
     if asks.program.output_types != (ArrayType((), np.dtype(bool)),):
         got = ", ".join(map(str, asks.program.output_types)) or "nothing"
         raise TypeError(

@@ -13,7 +13,6 @@ from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.higher_order.branches import record_tree
 from atled.higher_order.call import Call, has_effects
-from atled.higher_order.keys import remembered
 
 Marks = tuple[tuple[str, str], ...]
 
@@ -68,13 +67,10 @@ def marked_call(f: Callable[..., Any], marks: Marks) -> Callable[..., Any]:
         def body(args: Any, kwargs: Any) -> Any:
             return f(*args, **kwargs)
 
-        def make() -> tuple[Any, list[Any], Any]:
-            recorded = record_tree(body, structure, types)
-            return MarkedCall(recorded.program, marks), recorded.captured, recorded.structure
-
         try:
-            op, captured, out = remembered([body], (marks, structure, tuple(types)), make)
-            return out.unflatten(list(bind(op, *captured, *leaves)))
+            recorded = record_tree(body, structure, types)
+            out = bind(MarkedCall(recorded.program, marks), *recorded.captured, *leaves)
+            return recorded.structure.unflatten(list(out))
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 

@@ -23,7 +23,6 @@ from atled.higher_order import scan_backwards
 from atled.higher_order.branches import Recorded, cond, record_tree, runs_in_python
 from atled.higher_order.call import has_effects, named_axes
 from atled.higher_order.callbacks import effect_callback
-from atled.higher_order.keys import remembered
 from atled.higher_order.progress import Bar
 from atled.higher_order.scan_backwards import cut
 from atled.higher_order.scan_masked import MaskedScan
@@ -375,21 +374,8 @@ def carried(
     """
     leaves, structure = tree.flatten(init)
     types = [type_of(x) for x in leaves]
-    more = () if extra is None else (extra[0],)
-    cuts = [] if extra is None else list(extra[1])
+    more, cuts = ((), []) if extra is None else ((extra[0],), list(extra[1]))
     inputs = tree.structure((*init, *more))
-    key = (name, inputs, tuple(types), tuple(cuts))
-    types, body = remembered([f], key, lambda: _carried(name, f, structure, inputs, types, extra, arrange))
-    start = [x if type_of(x) is t else conversion.convert(x, t.dtype, t.weak) for x, t in zip(leaves, types)]
-    return start, structure, body
-
-
-def _carried(
-    name: str, f: Callable[..., Any], structure: tree.Structure, inputs: tree.Structure, types: list[ArrayType],
-    extra: Any, arrange: Callable[[Any], Any],
-) -> tuple[list[ArrayType], Recorded]:  # fmt: skip
-    """The traced body of a loop, and the types of its carry."""
-    cuts = [] if extra is None else list(extra[1])
 
     def run(*args: Any) -> Any:
         return arrange(f(*args))
@@ -420,7 +406,8 @@ def _carried(
         types = settled
         strengthened = _strengthened(body, [*types, *cuts])
         body = record_tree(run, inputs, [*types, *cuts]) if strengthened is None else strengthened
-    return types, Recorded(_with_carry(body, types), body.captured, body.structure)
+    start = [x if type_of(x) is t else conversion.convert(x, t.dtype, t.weak) for x, t in zip(leaves, types)]
+    return start, structure, Recorded(_with_carry(body, types), body.captured, body.structure)
 
 
 def _strengthened(body: Recorded, types: Sequence[ArrayType]) -> Recorded | None:

@@ -20,7 +20,6 @@ from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_curr
 from atled.core.trace import Axis, bind, leaving, received, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
-from atled.higher_order.keys import remembered
 from atled.higher_order.varying import explain, typed, varying
 from atled.ops import shape
 from atled.transforms.jvp import jvp_program
@@ -289,15 +288,7 @@ def run(
         t = type_of(x)
         NamedSharding(mesh, s).check(t.shape, f"shard_map: argument {path} of {name}")
         types.append(local(t, s, mesh))
-    make = lambda: _recorded(f, name, structure, types, mesh, axes, ins, out_specs, is_checked)  # noqa: E731
-    if callable(out_specs):
-        op, captured, out_structure = make()
-    else:
-        is_spec = lambda x: isinstance(x, PartitionSpec)  # noqa: E731
-        flat_specs, prefix = tree.flatten(out_specs, is_leaf=is_spec)
-        divergent = config.scope().divergent_collectives
-        key = ("shard_map", structure, tuple(types), mesh, axes, ins, tuple(flat_specs), prefix, is_checked, divergent)
-        op, captured, out_structure = remembered([f], key, make)
+    op, captured, out_structure = _recorded(f, name, structure, types, mesh, axes, ins, out_specs, is_checked)
     return out_structure.unflatten(list(bind(op, *captured, *leaves)))
 
 

@@ -82,10 +82,6 @@ class Form(Interned):
     def __reduce__(self) -> Any:
         return make_form, (self.cls, self.order, self.kinds, self.statics, self.mixed)
 
-    def parts(self) -> list[Any]:
-        """The values that the module's code may read: its static values."""
-        return list(self.statics.values())
-
 
 _forms: weakref.WeakValueDictionary[Any, Form] = weakref.WeakValueDictionary()
 lock = threading.RLock()

@@ -2,5 +2,4 @@
 
 `jit` is the public decorator, `signature` processes arguments, `launch` generates the code for cached calls,
 `compiles` logs compilations and their reasons, `ahead` is ahead-of-time compilation, `pmap` a program over devices.
-Cache keys of functions are in `higher_order/keys.py`.
 """

@@ -7,7 +7,6 @@ special cases and errors.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
 import time
@@ -18,7 +17,7 @@ from typing import Any
 from atled.core import config, dtypes, errors, tree
 from atled.core.array import Array, describe, type_of, unwrapped
 from atled.core.config import scope
-from atled.core.exact import IdentityKey, exact
+from atled.core.exact import IdentityKey, WeakIdentityDict, exact
 from atled.core.program import Literal, Program, Recorder, evaluate, inline, record
 from atled.core.sharding import current_mesh
 from atled.core.trace import Tracer, bind, leaving, received, state
@@ -31,7 +30,6 @@ from atled.engine.mappings import on_pressure
 from atled.engine.placement import Spread
 from atled.higher_order.call import Call, TunedCall
 from atled.higher_order.expectations import check_expectations
-from atled.higher_order.keys import WeakIdentityDict, call_key, keeps, recordings
 from atled.staging.ahead import Traced, TracedFunction, prepared
 from atled.staging.compiles import Compile, limit, note, note_models
 from atled.staging.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, donors, failure_of, taking
@@ -81,7 +79,6 @@ class Shared:
         """Forget every trace."""
         with _lock:
             self.traces, self.launched, self.of_values = {}, set(), None
-            self.namespace["miss"] = functools.partial(_missed, self)  # identifies it in the keys of its callers
             self.forget_launches()
 
     def forget_launches(self) -> None:
@@ -107,7 +104,6 @@ class Shared:
 _lock = threading.RLock()
 _all_shared: weakref.WeakSet[Shared] = weakref.WeakSet()  # for clearing
 _by_function = WeakIdentityDict()  # options to `Shared`, for each function object
-_by_value: dict[Any, Traced] = {}  # traces by the cache key of the function (code and everything it reads); newest last
 _TRACES_LIMIT = 4096
 _SITES_LIMIT = 256
 
@@ -142,14 +138,13 @@ def clear_caches() -> None:
     """
     for shared in _everyone():
         shared.clear()
-    for forget in on_pressure:  # also what equal functions share, and executables
+    for forget in on_pressure:  # executables
         forget()
 
 
 def _forget_traces() -> None:
     for shared in _everyone():
         shared.forget()
-    _forget_equals()
 
 
 def _forget_launches() -> None:
@@ -160,12 +155,6 @@ def _forget_launches() -> None:
 def _everyone() -> list[Shared]:
     with _lock:
         return list(_all_shared)
-
-
-def _forget_equals() -> None:
-    with _lock:
-        _by_value.clear()
-    recordings.clear()
 
 
 config.on_global_change.append(_forget_launches)
@@ -262,7 +251,7 @@ def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], f
     key = (call.structure, call.static_key, tuple(types), fixed, here)
     traced = traces.get(key)
     if traced is None:
-        traced = _record(shared, call, types) if shared.options.is_library else _equal_or_new(shared, call, types, key)
+        traced = _record(shared, call, types)
         if len(traces) >= _TRACES_LIMIT:
             shared.forget()
         if here == _trace_key(shared) and not any([isinstance(x, Tracer) for x in traced.captured]):
@@ -275,30 +264,6 @@ def _trace_key(shared: Shared) -> tuple[Any, ...]:
     axes = tuple([(a.name, a.size) for a in state.axes.values()]) if state.axes else ()
     is_placed = not shared.options.is_library or "out_sharding" in shared.options.static_argnames
     return config.trace_key(), axes, current_mesh() if is_placed else None
-
-
-def _equal_or_new(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], call_part: Any) -> Traced:
-    """The trace of an equivalent function, or a new one."""
-    statics = [x for _, _, x in call.statics]
-
-    def whole() -> Any:
-        return call_key([shared.f], statics, [call.structure]), shared.options, call_part, _trace_key(shared)
-
-    key = traced = None
-    with contextlib.suppress(Exception):  # Unkeyable, or an error from code that runs only to compute the key
-        key = whole()
-        traced = _by_value.get(key)
-    if key is None:
-        return _record(shared, call, types)
-    if traced is None:
-        traced = _record(shared, call, types)
-        is_whole = traced.out_structure.is_plain and not any([isinstance(x, Tracer) for x in traced.captured])
-        if is_whole and keeps(key, whole):
-            with _lock:
-                while len(_by_value) >= _TRACES_LIMIT:
-                    _by_value.pop(next(iter(_by_value)))
-                traced = _by_value.setdefault(key, traced)
-    return traced
 
 
 def _record(shared: Shared, call: Arguments, types: Sequence[ArrayType | None]) -> Traced:

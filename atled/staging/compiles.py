@@ -6,6 +6,7 @@ static value, the tree of arguments, or a setting.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import reprlib
@@ -17,8 +18,6 @@ from atled.core.differences import difference
 from atled.core.exact import exact
 from atled.core.sharding import NamedSharding
 from atled.core.types import ArrayType
-from atled.higher_order.keys import content_of
-from atled.higher_order.reads import reads_of
 from atled.staging.signature import Arguments, Signature, leaf_names
 
 
@@ -75,10 +74,11 @@ def note_models(name: str, f: Any) -> None:
     code = getattr(f, "__code__", None)
     if code is None or not scope().explain_compiles:
         return
-    reads = reads_of(code)
-    cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
-    values = [(n, content_of(cells[n])) for n, *_ in reads.cells] + [(n, f.__globals__.get(n)) for n, *_ in reads.names]
-    models = [n for n, x in dict(values).items() if (node := tree_nodes.nodes.get(type(x))) is not None and node.code]
+    values = {n: f.__globals__[n] for n in code.co_names if n in f.__globals__}
+    for n, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # not assigned yet
+            values[n] = cell.cell_contents
+    models = [n for n, x in values.items() if (node := tree_nodes.nodes.get(type(x))) is not None and node.code]
     if models:
         import logging
 
@@ -116,6 +116,9 @@ def _differences(before: Compile, now: Compile, signature: Signature) -> list[st
     for (old, _, a), (new, _, b) in zip(before.statics, now.statics, strict=False):
         if (signature.label(old), exact(a)) != (signature.label(new), exact(b)):
             rows.append(f"static argument {signature.label(new)} was {reprlib.repr(a)} and is {reprlib.repr(b)}")
+    given, were = [{signature.label(s[0]) for s in c.statics} for c in (now, before)]
+    rows += [f"static argument {name} was left out, and is given" for name in sorted(given - were)]
+    rows += [f"static argument {name} was given, and is left out" for name in sorted(were - given)]
     if before.settings != now.settings:
         rows.append(f"the settings were {before.settings} and are {now.settings}")
     rows += [

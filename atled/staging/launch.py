@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import errors, tree
+from atled.core import errors, source, tree
 from atled.core.array import type_of, wide
 from atled.core.config import scope
 from atled.core.exact import Plain, exact
@@ -162,7 +162,7 @@ def _function(header: str, lines: list[str], namespace: dict[str, Any]) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _compiled(text: str) -> Any:
-    return compile(text, "<atled>", "exec")
+    return source.compiled(text)
 
 
 def _emit_result(code: Code, structure: tree.Structure) -> None:

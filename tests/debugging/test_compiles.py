@@ -17,6 +17,7 @@ CALLS = {
     "dtype": (lambda f: (f(np.ones(3, "f4"), 1), f(np.ones(3, "i4"), 1)), r"argument x was f32\[3\] and is i32\[3\]"),
     "weak": (lambda f: (f(jnp.float32(1), 1), f(1.0, 1)), r"argument x was f32\[\] and is ~f32\[\]"),
     "static": (lambda f: (f(1.0, 1), f(1.0, 2)), r"static argument n was 1 and is 2"),
+    "static left out": (lambda f: (f(1.0), f(1.0, n=2)), r"static argument n was left out, and is given"),
     "static text": (lambda f: (f(1.0, "a"), f(1.0, "b")), r"static argument n was 'a' and is 'b'"),
     "tree": (lambda f: (f({"a": 1.0}, 1), f({"b": 1.0}, 1)), r"arguments changed: x\['a'\] is gone; x\['b'\] is new"),
     "path": (lambda f: (f({"a": [1.0, jnp.ones(2)]}, 1), f({"a": [1.0, jnp.ones(3)]}, 1)),
@@ -37,7 +38,7 @@ def _wide(f):
 def test_the_reason_is_given(name, caplog):
     calls, message = CALLS[name]
     with caplog.at_level(logging.WARNING, "atled"):
-        calls(atled.jit(lambda x, n: (name, atled.tree.map(lambda v: v * 1, x))[1], static_argnums=1))
+        calls(atled.jit(lambda x, n=2: (name, atled.tree.map(lambda v: v * 1, x))[1], static_argnums=1))
     text = caplog.text
     assert re.search(message, text), text
     assert "test_compiles.py" in text and re.search(r"\d+ ms, \d+ ms so far", text)

@@ -322,17 +322,6 @@ def test_clear_caches_drops_executables(monkeypatch):
             assert made
 
 
-def test_clear_caches_forgets_loops_that_were_recorded_without_jit():
-    from atled.higher_order.keys import recordings
-
-    run = lambda: atled.lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(3.0))
-    atled.clear_caches()
-    run()
-    assert recordings
-    atled.clear_caches()
-    assert not recordings
-
-
 def test_decorator_forms():
     @atled.jit
     def f(x):

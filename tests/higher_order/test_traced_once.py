@@ -107,6 +107,6 @@ def test_nesting_costs_in_proportion_to_its_depth(name):
     for g in made if name == "while_loop" else [*made, atled.grad(f)]:
         atled.clear_caches()
         seen.clear()
-        begin = time.perf_counter()
+        begin = time.process_time()
         atled.make_program(g)(1.0)
-        assert len(seen) == 1 and time.perf_counter() - begin < 2.0
+        assert len(seen) == 1 and time.process_time() - begin < 2.0
