@@ -31,7 +31,7 @@ from atled.checkpoints.format import (
 from atled.checkpoints.matching import settings_of
 from atled.checkpoints.storage import place
 from atled.core import errors, tree
-from atled.core.array import Array, shown, type_of
+from atled.core.array import Array, is_masked, shown, type_of
 from atled.core.trace import Tracer
 from atled.engine import client
 from atled.engine.array import shards
@@ -99,6 +99,8 @@ def _step(key: Any) -> str:
 def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple[int, ...], Any]]]:
     """The dtype and the shape of a leaf, and the boxes of it that this process writes."""
     is_first = client.process_index() == 0
+    if is_masked(leaf):
+        raise TypeError(errors.explained(f"checkpoints.save: {path} is a masked array.", "x.filled(0), and its mask."))
     try:
         t = type_of(leaf)
     except TypeError:
@@ -111,8 +113,6 @@ def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple
     if t.kind == "k":
         _, dims, boxes = _boxes(path, random.key_data(leaf))
         return KEY, dims[:-1], boxes
-    if isinstance(leaf, np.ma.MaskedArray):
-        raise TypeError(errors.explained(f"checkpoints.save: {path} is a masked array.", "x.filled(0), and its mask."))
     if not isinstance(leaf, Array):
         values = np.asarray(leaf)  # a Python number with all of its digits
         if values.dtype == object:

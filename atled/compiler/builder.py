@@ -52,6 +52,11 @@ class Builder(Protocol):
         ...
 
     @property
+    def has_powers(self) -> bool:
+        """Whether there may be a `Pow` in the module, whose logarithms XLA rewrites."""
+        ...
+
+    @property
     def is_spread(self) -> bool:
         """Whether the program runs on several devices, so that the partitioner splits its ops."""
         ...

@@ -258,6 +258,8 @@ def type_of(x: Any) -> ArrayType:
         name = WEAK_SCALARS.get(kind)
         if name is not None:
             return ArrayType((), dtypes.default(name), True)
+        if kind is not np.ndarray:
+            check_unmasked(x)
         declared = getattr(x, "type", None)  # an object with a type also knows its weak type
         return declared if isinstance(declared, ArrayType) else ArrayType(tuple(x.shape), dtypes.canonical(dtype))
     declared = getattr(x, "type", None)
@@ -269,6 +271,20 @@ def type_of(x: Any) -> ArrayType:
     way_out = getattr(kind, "not_an_argument", None)  # the hint that its class provides
     hint = "" if way_out is None else f"\n  try: {way_out}"
     raise TypeError(f"expected an array or a number; got {describe(x)}.{hint}")
+
+
+def is_masked(x: Any) -> bool:
+    """Whether x is one of NumPy's masked arrays, without importing them."""
+    return isinstance(x, np.ndarray) and hasattr(x, "filled")
+
+
+def check_unmasked(x: Any) -> None:
+    """Raise for NumPy's masked arrays: arrays have no mask, and what it hides would be used as data."""
+    if is_masked(x):
+        raise TypeError(
+            f"expected an array or a number; got a masked array of {x.dtype}."
+            "\n  try: x.filled(value), and x.mask as an array of its own."
+        )
 
 
 def _integer_dtype(n: int) -> Any:
@@ -309,7 +325,7 @@ def describe(x: Any) -> str:
     if x is None:
         return "None"
     if isinstance(x, np.ndarray):
-        return f"{type(x).__name__} of {x.dtype}"
+        return f"{type(x).__name__} of {x.dtype}" + (", not x.filled(value) and x.mask" if is_masked(x) else "")
     return f"{type(x).__name__}" + (f" {x!r}" if isinstance(x, str) and len(x) < 30 else "")
 
 

@@ -519,6 +519,16 @@ def mesh_of(program: Program) -> Any:
     return program.memo("mesh", make)[0]
 
 
+def contains(program: Program, name: str) -> bool:
+    """Whether a program, or one that its ops hold, has an op of this name."""
+
+    def find() -> bool:
+        ops = [e.op for e in program.equations]
+        return any([op.name == name for op in ops]) or any([contains(p, name) for op in ops for p in subprograms(op)])
+
+    return program.memo(("contains", name), find)
+
+
 def subprograms(op: Any) -> list[Program]:
     """The programs that an op holds."""
     programs = []

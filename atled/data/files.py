@@ -61,6 +61,14 @@ class Images(Source):
         for i in indices.tolist():
             label, path = self._file(i)
             with pillow.open(path) as image:
+                if image.mode[0] in "IF" and self.mode[0] not in "IF":
+                    raise ValueError(
+                        errors.explained(
+                            f"data.images: {path} has numbers of {image.mode}, of which {self.mode!r} would keep those "
+                            "below 256.",
+                            f"images(folder, mode={image.mode[0]!r}).",
+                        )
+                    )
                 examples.append({"image": np.array(image.convert(self.mode)), "label": np.int64(label)})
         return examples
 
@@ -198,7 +206,7 @@ def parquet(
     >>> batches = rows.shuffle(0).batch(32)  # doctest: +SKIP
     """
     package, checked_paths = _package("parquet", "pyarrow.parquet", "parquet"), paths_checked("parquet", paths)
-    groups, counts, names = [], [0], None
+    groups, counts, names, kinds = [], [0], None, None
     stamps = tuple([stamp_of(path) for path in checked_paths])
     for i, path in enumerate(checked_paths):
         with package.ParquetFile(path) as file:
@@ -211,7 +219,15 @@ def parquet(
                         "columns=[…], the columns that all files have.",
                     )
                 )
-            names = here
+            names, types = here, [str(file.schema_arrow.field(c).type) for c in here]
+            if types != (kinds or types):
+                raise ValueError(
+                    errors.explained(
+                        f"data.parquet: all files must have the same types; {path} has {', '.join(types)}, the files "
+                        f"before have {', '.join(kinds or ())}."
+                    )
+                )
+            kinds = types
             for g in range(file.metadata.num_row_groups):
                 groups.append((i, g))
                 counts.append(file.metadata.row_group(g).num_rows)

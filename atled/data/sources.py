@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import errors, tree
+from atled.core.array import is_masked
 from atled.data.nodes import Source, count_checked
 from atled.data.owning import owned
 from atled.data.pipeline import Pipeline
@@ -120,6 +121,12 @@ def arrays(examples: Any = None, /, **fields: Any) -> Pipeline:
         raise TypeError(errors.explained("data.arrays: give a tree of arrays, or arrays by name.", "arrays(x=x, y=y)."))
     paths = tree.leaves_with_path(fields or examples)
     leaves = [a if isinstance(a, np.ndarray) else np.asarray(a) for _, a in paths]
+    if any([is_masked(x) for x in leaves]):
+        raise TypeError(
+            errors.explained(
+                "data.arrays: batches have no mask; got a masked array.", "arrays(x=x.filled(0), mask=~x.mask)."
+            )
+        )
     lengths = {"".join([str(k) for k in path]): x.shape[:1] for (path, _), x in zip(paths, leaves)}
     if not leaves or () in lengths.values() or len(set(lengths.values())) > 1:
         shown = ", ".join([f"{p or 'array'}: {n[0] if n else 'a number'}" for p, n in lengths.items()])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.array import type_of
+from atled.core.array import check_unmasked, type_of
 from atled.core.sharding import Placed, tiles
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray, assemble, wrap
@@ -29,7 +29,9 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
     parts = []
     for device, index in sharding.addressable_devices_indices_map(dims).items():
         if str(index) not in data_of:
-            data = np.array(data_callback(index), dtype)  # a private copy
+            given = data_callback(index)
+            check_unmasked(given)
+            data = np.array(given, dtype)  # a private copy
             if data.shape != part:
                 raise ValueError(
                     f"make_array_from_callback: the part {_show(index)} of shape {list(dims)} must have the shape "
@@ -60,6 +62,7 @@ def make_array_from_process_local_data(
     >>> make_array_from_process_local_data(whole, np.arange(3, dtype="int32"))
     Array([0, 1, 2], dtype=int32)
     """
+    check_unmasked(local_data)
     local = np.asarray(local_data)
     counts, places = tiles(sharding, local.ndim)
     mine = [i for i, d in enumerate(sharding.devices) if d in sharding.addressable_devices]

@@ -21,7 +21,7 @@ from jaxlib.mlir._mlir_libs import _stablehlo
 from atled.compiler.builder import I32, U64, Value
 from atled.compiler.lower import lower
 from atled.core import config
-from atled.core.program import Program, record
+from atled.core.program import Program, contains, record
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, physical, physical_sharding
 from atled.core.source import Source
 from atled.core.source import shown as shown_scopes
@@ -63,6 +63,7 @@ class Module:
         self.locations: dict[Any, Any] = {}
         self.has_calls = True  # called programs become functions; otherwise their equations are inlined
         self.is_spread = False  # over several devices
+        self.has_powers = False  # contains a `Pow`
         self.callbacks: list[Any] = []  # Python functions that the compiled program calls, by number
         self.channels = 0  # one for each collective
         self.alike = 0  # groups of values with the same sharding
@@ -301,6 +302,10 @@ class BlockBuilder:
         return self.platform == "cpu" and "amx_bf16" in cpu_features()
 
     @property
+    def has_powers(self) -> bool:
+        return self.module.has_powers
+
+    @property
     def is_spread(self) -> bool:
         return self.module.is_spread
 
@@ -523,6 +528,7 @@ def build(
     with lock, context, UNKNOWN, config.override(narrow=False):
         module = Module(program.name)
         module.has_calls = has_calls
+        module.has_powers = contains(program, "pow")
         attributes: list[dict[str, Any]] = [{} if d is None else {"tf.aliasing_output": I32(d)} for d in donated]
         results: list[dict[str, Any]] = []
         if spread is not None:

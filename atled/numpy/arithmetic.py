@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes
+from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.higher_order.loops import while_loop
@@ -194,8 +194,16 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> power(np.float32(3.0), 2)
     Array(9., dtype=float32)
     """
-    if type(x2) is int and isinstance(x1, Array) and (x2 >= 0 or x1.type.kind in "fc") and -64 <= x2 <= 64:
-        return _integer_power(x1, x2)
+    if type(x2) is int and isinstance(x1, Array):
+        if x2 < 0 and x1.type.kind in "biu":
+            raise TypeError(
+                errors.explained(
+                    f"power: integers cannot be raised to negative powers; got {x1.type} and {x2}.",
+                    "a floating base, x.astype('float32') ** n, or numpy.float_power.",
+                )
+            )
+        if -64 <= x2 <= 64:
+            return _integer_power(x1, x2)
     return _power(x1, x2)
 
 
@@ -238,9 +246,16 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     (x,) = promote_inexact("ldexp", x1)
     x, n = broadcast("ldexp", [x, x2])
-    y = conversion.convert(n, type_of(x).dtype)
-    half = elementary.floor(ew.mul(y, 0.5))
-    return ew.mul(ew.mul(x, elementary.exp2(half)), elementary.exp2(ew.sub(y, half)))
+    dtype = type_of(x).dtype
+    wide = dtype if dtypes.bits(dtype) >= 32 else dtypes.float32
+    x, y = conversion.convert(x, wide), conversion.convert(n, wide)
+    reach = 3.0 * {32: 100, 64: 733}[dtypes.bits(wide)]  # beyond, every number overflows or becomes zero
+    y = ew.clamp(np.asarray(-reach, wide), y, np.asarray(reach, wide))
+    third = elementary.floor(ew.div(y, 3.0))
+    rest = ew.sub(y, ew.add(third, third))
+    for exponent in (third, third, rest):  # each a number: the product overflows only if the result does
+        x = ew.mul(x, elementary.power_of_two(exponent))
+    return conversion.convert(x, dtype)
 
 
 @library_function

@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from atled.core import dtypes, errors, rewriting
-from atled.core.array import Array, ArrayLike, DTypeLike, describe, type_of, unwrapped
+from atled.core.array import Array, ArrayLike, DTypeLike, check_unmasked, describe, type_of, unwrapped
 from atled.core.errors import ConcretizationTypeError
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec
@@ -333,6 +333,7 @@ def _from_values(a: Any, wanted: Any) -> Any:
     if isinstance(a, np.ndarray) or (
         isinstance(a, np.generic) and not isinstance(a, (np.float64, np.int64, np.complex128))  # pyright: ignore[reportArgumentType]
     ):
+        check_unmasked(a)
         host = np.asarray(a)
         return to_device(
             host if wanted is None else _cast_host(host, wanted), None if host.ndim else _strong(host, wanted)

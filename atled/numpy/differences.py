@@ -15,6 +15,7 @@ from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_to, cast, operand_type, promote_dtypes, promote_inexact
 from atled.numpy.searching import fixed
+from atled.numpy.special_values import isfinite
 from atled.ops import cumulative, elementary, reduction, shape
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function
@@ -117,10 +118,11 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     def combined(weights: Sequence[Any], start: int, count: int) -> Any:
         """`count` weighted sums of neighbours, the first of which begins at `start`."""
         dims = [count if i == axis else d for i, d in enumerate(t.shape)]
-        terms = [
-            ew.mul(shape.broadcast(w, dims, (axis,)), shape.slice_in_axis(f, start + k, start + k + count, axis))
-            for k, w in enumerate(weights)
-        ]
+        terms = []
+        for k, w in enumerate(weights):
+            weight, x = shape.broadcast(w, dims, (axis,)), shape.slice_in_axis(f, start + k, start + k + count, axis)
+            is_nothing = ew.logical_and(ew.eq(weight, 0), ew.logical_not(isfinite(x)))
+            terms.append(ew.select(is_nothing, np.zeros((), t.dtype), ew.mul(weight, x)))
         return functools.reduce(ew.add, terms)
 
     def pair(start: int, stop: int) -> tuple[Any, Any]:
@@ -133,7 +135,10 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     else:
         back = [ew.neg(w) for w in reversed(_slope_at_start(*reversed(pair(n - 3, n - 2))))]
         edges = [combined(_slope_at_start(*pair(0, 1)), 0, 1), combined(back, n - 3, 1)]
-    inside = [combined(_slope_inside(*pair(0, n - 2)), 0, n - 2)] if n > 2 else []
+    inside = [combined(_slope_inside(*pair(0, n - 2)), 0, n - 2)] if n > 2 and type_of(spacing).ndim else []
+    if n > 2 and not inside:  # without the element itself, whose weight is zero: it may be NaN
+        ahead, behind = (shape.slice_in_axis(f, i, i + n - 2, axis) for i in (2, 0))
+        inside = [ew.div(ew.sub(ahead, behind), ew.mul(spacing, 2))]
     return shape.concatenate([edges[0], *inside, edges[1]], axis)
 
 

@@ -293,7 +293,7 @@ def sinc(x: ArrayLike, /) -> Array:
     angle = ew.mul(ew.select(is_zero, np.ones((), type_of(x).dtype), x), math.pi)
     out = ew.div(elementary.sin(angle), angle)
     square = ew.mul(ew.mul(x, x), math.pi**2)
-    series = ew.sub(1, ew.mul(square, ew.sub(1 / 6, ew.mul(square, ew.sub(1 / 120, ew.div(square, 5040.0))))))
+    series = ew.sub(1, ew.mul(square, ew.sub(1 / 6, ew.mul(square, ew.sub(1 / 120, ew.mul(square, 1 / 5040))))))
     return ew.select(is_zero, series, out)
 
 
@@ -322,11 +322,11 @@ def _skipping_nan(name: str, op: Callable[[Any, Any], Any], doc: str):
 
 
 fmax = _skipping_nan(
-    "fmax", ew.maximum,
+    "fmax", maximum,
     "The larger of x1 and x2; a NaN gives way.\n\n>>> print(fmax(np.array([1.0, np.nan]), 2))\n[2. 2.]",
 )  # fmt: skip
 fmin = _skipping_nan(
-    "fmin", ew.minimum,
+    "fmin", minimum,
     "The smaller of x1 and x2; a NaN gives way.\n\n>>> print(fmin(np.array([1.0, np.nan]), 2))\n[1. 2.]",
 )  # fmt: skip
 

@@ -16,8 +16,8 @@ from atled.numpy.differences import difference
 from atled.numpy.promotion import cast, inexact_dtype, operand_type, promote_dtypes, promote_inexact
 from atled.numpy.searching import concrete, search
 from atled.numpy.splitting import unstack
+from atled.ops import conversion, reduction, segments, shape
 from atled.ops import elementwise as ew
-from atled.ops import reduction, segments, shape
 from atled.staging.jit import library_function
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
@@ -89,6 +89,8 @@ def _histogram(
     grids, cells, is_inside, dims = [], None, None, []
     for x, given, ends, count in zip(columns, edges, limits, counts, strict=True):
         grid = given if count is None else _even_edges(x, count, ends)
+        if dtypes.bits(type_of(x).dtype) < 8:
+            x = conversion.convert(x, dtypes.int32)
         grid, x = promote_dtypes("histogram", grid, x)
         n = type_of(grid).shape[0] - 1
         bin_indices = ew.sub(search(grid, x, "right"), 1)

@@ -1,7 +1,7 @@
 """`pad`: arrays extended at their ends, with all of NumPy's modes.
 
 Widths are static, values may be traced. The reflecting modes and `wrap` read from a period: the array, followed by its
-mirror image where the mode reflects. An odd reflection continues the trend, so each period lies one `drift` higher.
+mirror image where the mode reflects. An odd reflection continues the trend, so each period lies one rise higher.
 """
 
 from __future__ import annotations
@@ -201,34 +201,39 @@ def _pad_continued(x: Any, widths: Widths, mode: str, is_odd: bool) -> Any:
             first, last = (shape.index_in_axis(x, i, axis, keep=True) for i in (0, n - 1))
             x = _joined(_stretched(first, axis, low), x, _stretched(last, axis, high), axis)
         else:
-            x = _window(*_period(x, axis, mode, is_odd), axis, -low, n + high)
+            x = _continued(x, axis, mode, is_odd, -low, n + high)
     return x
 
 
-def _period(x: Any, axis: int, mode: str, is_odd: bool) -> tuple[Any, Any]:
-    """One period of the continued array, and what is added from one period to the next."""
-    if mode == "wrap":
-        return x, None
+def _continued(x: Any, axis: int, mode: str, is_odd: bool, start: int, stop: int) -> Any:
+    """The elements from start to stop of an array continued in both directions by copies, or by mirror images too."""
     n = type_of(x).shape[axis]
-    turned = shape.reverse(x if mode == "symmetric" else shape.slice_in_axis(x, 1, n - 1, axis), (axis,))
-    drift = None
-    if is_odd:
-        first, last = (shape.index_in_axis(x, i, axis, keep=True) for i in (0, n - 1))
-        turned = ew.sub(_stretched(ew.mul(last, 2), axis, type_of(turned).shape[axis]), turned)
-        drift = ew.mul(ew.sub(last, first), 2)
-    return shape.concatenate([x, turned], axis), drift
-
-
-def _window(period: Any, drift: Any, axis: int, start: int, stop: int) -> Any:
-    """The elements from start to stop of an array continued periodically in both directions."""
-    length = type_of(period).shape[axis]
+    image = shape.reverse(x if mode == "symmetric" else shape.slice_in_axis(x, 1, n - 1, axis), (axis,))
+    length = n if mode == "wrap" else n + type_of(image).shape[axis]  # of a period
+    first, last = (shape.index_in_axis(x, i, axis, keep=True) for i in (0, n - 1))
     pieces = []
-    for k in range(start // length, (stop - 1) // length + 1):
-        piece = shape.slice_in_axis(period, max(start - k * length, 0), min(stop - k * length, length), axis)
-        if drift is not None and k:
-            rise = ew.mul(drift, np.asarray(k).astype(type_of(period).dtype))  # wraps around for unsigned integers
-            piece = ew.add(piece, _stretched(rise, axis, type_of(piece).shape[axis]))
+
+    def add(part: Any, at: int, periods: int) -> None:
+        """The elements of a part that begins at a position; `periods` times the rise of a period is added."""
+        size = type_of(part).shape[axis]
+        low, high = max(start - at, 0), min(stop - at, size)
+        if low >= high:
+            return
+        piece = shape.slice_in_axis(part, low, high, axis)
+        if is_odd and periods:
+            count = np.asarray(2 * periods).astype(type_of(x).dtype)  # wraps around for unsigned integers
+            rise = ew.mul(ew.sub(last, first), count)
+            piece = ew.add(piece, _stretched(rise, axis, high - low))
         pieces.append(piece)
+
+    for k in range(start // length, (stop - 1) // length + 1):
+        add(x, k * length, k)
+        if mode == "wrap":
+            continue
+        turned, edge = image, last if k >= 0 else first  # an odd image next to the array depends on that end alone
+        if is_odd:
+            turned = ew.sub(_stretched(ew.mul(edge, 2), axis, type_of(image).shape[axis]), image)
+        add(turned, k * length + n, k if k >= 0 else k + 1)
     return shape.concatenate(pieces, axis)
 
 

@@ -116,7 +116,7 @@ def _complex_extremum(a: Any, axes: tuple[int, ...], name: str, keepdims: bool, 
     """Extrema of complex numbers in lexicographic order, by sorting; NaN comes last."""
     t = type_of(a)
     if where is not None:
-        a = ew.select(broadcast_to(to_bool(name, where), t.shape), a, np.asarray(initial, t.dtype))
+        a = ew.select(broadcast_to(to_bool(name, where), t.shape), a, cast(initial, t.dtype))
     rows = reduction.merge_axes(a, axes)
     last = type_of(rows).ndim - 1
     (ordered,) = sorting.sort((rows,), last)
@@ -125,7 +125,7 @@ def _complex_extremum(a: Any, axes: tuple[int, ...], name: str, keepdims: bool, 
     if name == "min":
         out = ew.select(isnan(out), out, shape.index_in_axis(ordered, 0, last))
     if initial is not None:
-        out = (maximum if name == "max" else minimum)(out, np.asarray(initial, t.dtype))
+        out = (maximum if name == "max" else minimum)(out, cast(initial, t.dtype))
     return _kept(out, axes, t.shape, keepdims)
 
 

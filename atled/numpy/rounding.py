@@ -21,10 +21,13 @@ rint = float_function(
 )  # fmt: skip
 
 
+def _of_parts(f: Callable[[Any], Any], x: Any) -> Any:
+    """f(x), or f of the real and of the imaginary part."""
+    return conversion.complex(f(conversion.real(x)), f(conversion.imag(x))) if type_of(x).kind == "c" else f(x)
+
+
 def _round_parts(x: Any) -> Any:
-    if type_of(x).kind == "c":
-        return conversion.complex(elementary.round_even(conversion.real(x)), elementary.round_even(conversion.imag(x)))
-    return elementary.round_even(x)
+    return _of_parts(elementary.round_even, x)
 
 
 def _rounding(name: str, op: Callable[[Any], Any], doc: str) -> Unary:
@@ -79,7 +82,8 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     if decimals == 0:
         return _round_parts(a)
     scale = 10.0**decimals
-    return ew.div(_round_parts(ew.mul(a, scale)), scale)
+    scaled = lambda x: ew.div(elementary.round_even(ew.mul(x, scale)), scale)  # noqa: E731
+    return _of_parts(scaled, a)
 
 
 around = round

@@ -125,11 +125,15 @@ def atanh(x: Any) -> Any:
 
 
 def cbrt(x: Any, root: Any) -> Any:
-    """A cube root of x, refined by one step of Newton's method."""
-    square = ew.mul(root, root)
-    step = ew.div(ew.sub(ew.mul(square, root), x), ew.mul(square, 3))
-    usual = ew.logical_and(ew.ne(x, 0), elementary.is_finite(x))
-    return ew.select(usual, ew.sub(root, step), root)
+    """A cube root of x, refined by one step of Newton's method; small x are scaled, or its residual is subnormal."""
+    power = 20 if type_of(x).dtype is dtypes.float32 else 100
+    is_small = ew.lt(elementary.absolute(x), 2.0 ** (-3 * power))
+    x, scaled = (ew.select(is_small, ew.mul(v, 2.0**n), v) for v, n in ((x, 3 * power), (root, power)))
+    square = ew.mul(scaled, scaled)
+    step = ew.div(ew.sub(ew.mul(square, scaled), x), ew.mul(square, 3))
+    refined = ew.sub(scaled, step)
+    refined = ew.select(is_small, ew.mul(refined, 2.0**-power), refined)
+    return ew.select(ew.logical_and(ew.ne(x, 0), elementary.is_finite(x)), refined, root)
 
 
 # -- sums of exponentials ---------------------------------------------------------------------------------------------

@@ -122,6 +122,8 @@ class DotGeneral(LinearOp):
             )
         if x.kind == "k" or y.kind == "k":
             raise TypeError(f"dot: operands must be numbers; got {x} and {y}.")
+        if self.result is not None and "c" in (x.kind, y.kind) and dtypes.kind(self.result) != "c":
+            raise TypeError(f"dot: the result of {x} and {y} is complex; it cannot be {self.result.name}.")
         dims = [x.shape[a] for a in xb]
         dims += [n for a, n in enumerate(x.shape) if a not in xc and a not in xb]
         dims += [n for a, n in enumerate(y.shape) if a not in yc and a not in yb]
@@ -287,7 +289,7 @@ def _cpu_dtype(x: Any, y: Any, out: Any) -> Any:
         return dtypes.float32 if dtypes.bits(widest) < 32 else widest
     if x is dtypes.bool_ and y is dtypes.bool_:
         return out
-    return x if x is y else out
+    return x if x is y and dtypes.bits(x) >= 8 else out
 
 
 def dot_general(

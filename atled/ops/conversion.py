@@ -56,6 +56,8 @@ class BitcastConvert(Op):
     def result_type(self, x: ArrayType) -> ArrayType:
         if x.kind == "k" or (x.dtype is dtypes.bool_) != (self.dtype is dtypes.bool_):
             raise TypeError(f"bitcast_convert: {x} cannot be read as {self.dtype.name}.")
+        if x.dtype is not self.dtype and "c" in (x.kind, dtypes.kind(self.dtype)):
+            raise TypeError(f"bitcast_convert: {x} cannot be read as {self.dtype.name}.")
         old, new = dtypes.bits(x.dtype), dtypes.bits(self.dtype)
         if old == new:
             return ArrayType(x.shape, self.dtype)

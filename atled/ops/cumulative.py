@@ -6,6 +6,7 @@ and differentiates like everything else. Derivatives of the nonlinear ones scan 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -17,6 +18,8 @@ from atled.core.op import LinearOp, Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.ops import elementary, elementwise, shape, special
+
+SHORT = 16  # axes up to this length are combined in order
 
 
 class Cumulative(Op):
@@ -44,15 +47,18 @@ class Cumulative(Op):
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.size == 0:
             return x
-        return build.apply(
-            lambda v: scan(lambda p, q: (self.combine(p[0], q[0]),), (v,), self.axis, self.is_reversed)[0], x
-        )
+        return build.apply(lambda v: self._scan(lambda p, q: (self.combine(p[0], q[0]),), (v,))[0], x)
+
+    def _scan(self, combine: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Short axes in order, so that nothing overflows or is lost that the elements so far do not make it."""
+        way = in_order if type_of(xs[0]).shape[self.axis] <= SHORT else scan
+        return way(combine, xs, self.axis, self.is_reversed)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
         if type_of(x).size == 0:
             return bind(self, x), t
-        return bind(self, x), scan(self.combine_pairs, (x, t), self.axis, self.is_reversed)[1]
+        return bind(self, x), self._scan(self.combine_pairs, (x, t))[1]
 
     def batch(self, batched: Any, x: Any) -> Any:
         return bind(type(self)(self.axis + 1, self.is_reversed), x)
@@ -139,6 +145,15 @@ def _weight(x: Any, out: Any) -> Any:
     zero, inf, low = (np.asarray(v, type_of(x).dtype) for v in (0, np.inf, -np.inf))
     below = elementwise.sub(x, elementwise.select(elementwise.eq(out, low), zero, out))
     return elementary.exp(elementwise.select(elementwise.eq(x, inf), zero, below))
+
+
+def in_order(combine: Callable[..., tuple[Any, ...]], xs: tuple[Any, ...], axis: int, is_reversed: bool) -> Any:
+    """All prefixes of arrays combined along an axis, one element after the other."""
+    n = type_of(xs[0]).shape[axis]
+    items = [tuple([shape.slice_in_axis(x, i, i + 1, axis) for x in xs]) for i in range(n)]
+    ordered = list(itertools.accumulate(reversed(items) if is_reversed else items, combine))
+    columns = zip(*(reversed(ordered) if is_reversed else ordered), strict=True)
+    return tuple([shape.concatenate(column, axis) for column in columns])
 
 
 def scan(

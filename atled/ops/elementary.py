@@ -188,6 +188,14 @@ class Log(Logarithm):
 
     hlo = "stablehlo.log"
 
+    def lower(self, build: Any, x: Any) -> Any:
+        out = super().lower(build, x)
+        if not build.has_powers or x.type.kind != "f":
+            return out
+        # XLA replaces log(a**b) by b * log(abs(a)), also for negative a, for which it is NaN
+        nan = np.asarray(np.nan, x.type.dtype)
+        return build.apply(lambda x, y: elementwise.select(elementwise.ge(x, zero_like(x)), y, nan), x, out)
+
 
 class Log1p(Logarithm):
     """log(1 + x), exact for small x."""
@@ -332,7 +340,7 @@ class Cosh(Analytic):
 
 def _half_exp(size: Any) -> tuple[Any, Any]:
     """exp(x) / 2 for x >= 0, without overflow before the result does, and exp(x)."""
-    limit = {2: 11.0, 4: 88.0, 8: 709.0}[type_of(size).dtype.itemsize]
+    limit = {1: 5.0, 2: 11.0, 4: 88.0, 8: 709.0}[type_of(size).dtype.itemsize]
     is_large = elementwise.gt(size, limit)
     whole = exp(size)
     root = exp(elementwise.mul(size, 0.5))

@@ -142,6 +142,14 @@ class IntegerPow(Elementwise):
     takes = "iufc"
     n: int = 1
 
+    def result_type(self, *types: ArrayType) -> ArrayType:
+        if self.n < 0 and types[0].kind in "iu":
+            raise TypeError(
+                f"integer_pow: integers cannot be raised to negative powers; got {types[0]} and {self.n}."
+                "\n  try: a floating base, x.astype('float32') ** n."
+            )
+        return super().result_type(*types)
+
     def lower(self, build: Any, x: Any) -> Any:
         return build.apply(self._multiply, x)
 
@@ -169,7 +177,7 @@ class Pick(Elementwise):
     """One of two numbers; NaN if either is."""
 
     selects = True
-    takes = "biufc"
+    takes = "biuf"
 
     def loses(self, x: Any, y: Any) -> Any:
         """Whether y is selected over x; for equal numbers the second is, as in NumPy."""
@@ -255,7 +263,7 @@ class Clamp(Elementwise):
     def lower(self, build: Any, low: Any, x: Any, high: Any) -> Any:
         if (
             build.platform == "cpu" and x.type.kind == "f" and dtypes.bits(x.type.dtype) < 32
-        ):  # it lowers to two ops there
+        ) or x.type.kind == "b":  # it lowers to two ops there; for booleans there is none
             return build.apply(lambda low, x, high: minimum(maximum(low, x), high), low, x, high)
         return super().lower(build, low, x, high)
 

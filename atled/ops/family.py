@@ -173,6 +173,12 @@ def spread_all(build: Any, op: Elementwise, operands: Sequence[Any]) -> list[Any
     return [build.spread(x, out.shape) for x in operands]
 
 
+def check_order(name: str, combine: str, x: ArrayType) -> None:
+    """Raise an error for an extremum of complex numbers."""
+    if combine in ("max", "min") and x.kind == "c":
+        raise TypeError(f"{name}: complex numbers have no order; got {x}.\n  try: the real parts, or the sizes.")
+
+
 def zero_like(x: Any) -> Any:
     """The scalar 0 in the dtype of x."""
     return np.zeros((), type_of(x).dtype)

@@ -18,6 +18,7 @@ from atled.core.op import Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.ops import conversion, elementwise, masking, reduction, shape
+from atled.ops.family import check_order
 
 
 class GatherAxes(NamedTuple):
@@ -180,6 +181,7 @@ class Scatter(Op):
             )
         if updates.dtype is not x.dtype:
             raise TypeError(f"scatter: operand and updates must have the same dtype; got {x} and {updates}.")
+        check_order(f"scatter with {self.combine}", self.combine, x)
         if updates.ndim != len(self.axes.window) + indices.ndim - 1:
             raise TypeError(
                 f"scatter: updates {updates} do not match indices {indices} and windows {self.axes.window}."

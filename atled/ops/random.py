@@ -117,8 +117,11 @@ class RngUniform(Op):
     shape: tuple[int, ...]
 
     def result_type(self, low: ArrayType, high: ArrayType) -> ArrayType:
-        if low.dtype is not high.dtype or low.shape != () or high.shape != () or low.kind not in "iuf":
-            raise TypeError(f"rng_uniform: bounds must be two real numbers of the same dtype; got {low} and {high}.")
+        is_known = low.kind in "iuf" and dtypes.bits(low.dtype) >= (16 if low.kind == "f" else 32)  # else XLA aborts
+        if not is_known or low.dtype is not high.dtype or low.shape != () or high.shape != ():
+            raise TypeError(
+                f"rng_uniform: bounds must be two numbers of one dtype, floating or 32 bits wide; got {low} and {high}."
+            )
         return ArrayType(self.shape, low.dtype, low.weak and high.weak)
 
     def lower(self, build: Any, low: Any, high: Any) -> Any:

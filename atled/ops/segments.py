@@ -11,6 +11,7 @@ from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.ops import conversion, indexing, placing, reduction, shape
+from atled.ops.family import check_order
 
 
 def _segments(
@@ -20,6 +21,7 @@ def _segments(
     t, i = type_of(data), type_of(ids)
     if i.kind not in "iu" or i.shape != t.shape[: i.ndim]:
         raise TypeError(f"segments: segment_ids must be integers that match the leading axes of {t}; got {i}.")
+    check_order("segments", combine, t)
     if count is None:
         count = int(np.max(np.asarray(ids), initial=-1)) + 1
     start = {

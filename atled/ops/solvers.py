@@ -26,6 +26,11 @@ from atled.ops.matrices import Matrices, adjoint, matmul, scale_columns, take_ro
 _INT = dtypes.int32
 
 
+def _check_dtype(name: str, a: ArrayType) -> None:
+    if a.kind not in "fc" or dtypes.bits(dtypes.real_part(a.dtype)) < 32:
+        raise TypeError(f"{name}: float32, float64, complex64 or complex128 are needed; got {a}.")
+
+
 class Solve(LinearOp):
     """x such that a x = b, or a^T x = b, given the LU decomposition of a. The decomposition is not differentiated."""
 
@@ -36,6 +41,7 @@ class Solve(LinearOp):
         fits = a.ndim == b.ndim and a.shape[:-2] == b.shape[:-2] and a.shape[-2] == a.shape[-1] == b.shape[-2]
         if not fits or a.dtype is not b.dtype or lu.shape != a.shape or permutation.shape != a.shape[:-1]:
             raise TypeError(f"solve: {a} and {b} have incompatible shapes.")
+        _check_dtype("solve", a)
         return b.strong()
 
     def lower(self, build: Any, a: Any, b: Any, lu: Any, permutation: Any) -> Any:
@@ -68,6 +74,7 @@ class LogDeterminant(Op):
     def result_type(
         self, a: ArrayType, lu: ArrayType, pivots: ArrayType, permutation: ArrayType
     ) -> tuple[ArrayType, ArrayType]:
+        _check_dtype("slogdet", a)
         return ArrayType(a.shape[:-2], a.dtype), ArrayType(a.shape[:-2], dtypes.real_part(a.dtype))
 
     def lower(self, build: Any, a: Any, lu: Any, pivots: Any, permutation: Any) -> Any:
@@ -90,6 +97,7 @@ class Determinant(Op):
     """The determinant of a, given its LU decomposition. First and second derivatives are exact for singular a."""
 
     def result_type(self, a: ArrayType, lu: ArrayType, pivots: ArrayType, permutation: ArrayType) -> ArrayType:
+        _check_dtype("det", a)
         return ArrayType(a.shape[:-2], a.dtype)
 
     def lower(self, build: Any, a: Any, lu: Any, pivots: Any, permutation: Any) -> Any:

@@ -137,13 +137,23 @@ class TopK(Op):
     k: int
 
     def result_type(self, x: ArrayType) -> tuple[ArrayType, ArrayType]:
-        if x.kind not in "iuf" or x.ndim == 0 or not 0 <= self.k <= x.shape[-1]:
+        if x.kind not in "biuf":
+            raise TypeError(f"top_k: {x} has no order.")
+        if x.ndim == 0 or not 0 <= self.k <= x.shape[-1]:
             raise TypeError(f"top_k: {x} has no {self.k} largest elements on its last axis.")
         dims = (*x.shape[:-1], self.k)
         return x.with_shape(dims), ArrayType(dims, np.int32)
 
     def lower(self, build: Any, x: Any) -> Any:
-        return build.emit("chlo.top_k", (x,), self.result_type(x.type), {"k": self.k})
+        if x.type.kind == "f":  # a NaN whose sign bit is set would count as the smallest
+            nan = np.asarray(np.nan, x.type.dtype)
+            x = build.apply(lambda v: elementwise.select(elementwise.ne(v, v), nan, v), x)
+        if x.type.kind != "b" and dtypes.bits(x.type.dtype) >= 8:
+            return build.emit("chlo.top_k", (x,), self.result_type(x.type), {"k": self.k})
+        byte = np.dtype("int8" if x.type.kind == "i" else "uint8")
+        broad = build.apply(lambda v: conversion.convert(v, byte), x)
+        values, positions = self.lower(build, broad)
+        return build.apply(lambda v: conversion.convert(v, x.type.dtype), values), positions
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents

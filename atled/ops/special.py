@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import Zero
 from atled.ops import approximation, elementary, elementwise
@@ -109,6 +112,27 @@ class Polygamma(Special):
 
     hlo = "chlo.polygamma"
 
+    def lower(self, build: Any, m: Any, x: Any) -> Any:
+        m, x = spread_all(build, self, (m, x))
+        inner = build.apply(self._without_edges, m, x)
+        return build.apply(self._with_edges, m, x, super().lower(build, m, inner))
+
+    def _is_edge(self, x: Any) -> Any:
+        is_pole = elementwise.logical_and(elementwise.le(x, 0), elementwise.eq(elementary.floor(x), x))
+        return elementwise.logical_or(is_pole, elementwise.eq(x, math.inf))
+
+    def _without_edges(self, m: Any, x: Any) -> Any:
+        return elementwise.select(self._is_edge(x), one_like(x), x)
+
+    def _with_edges(self, m: Any, x: Any, out: Any) -> Any:
+        """Infinite at zero and negative integers, with alternating signs, and zero at infinity; order 0 is digamma."""
+        half = elementwise.mul(m, 0.5)
+        is_even = elementwise.eq(elementary.floor(half), half)
+        pole = elementwise.select(is_even, np.asarray(-np.inf, type_of(x).dtype), np.asarray(np.inf, type_of(x).dtype))
+        edge = elementwise.select(elementwise.gt(x, 0), zero_like(x), pole)
+        out = elementwise.select(self._is_edge(x), edge, out)
+        return elementwise.select(elementwise.eq(m, 0), digamma(x), out)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (m, x), (s, t) = primals, tangents
         if type(s) is not Zero:
@@ -125,6 +149,27 @@ class Zeta(Special):
 
     hlo = "chlo.zeta"
 
+    def lower(self, build: Any, x: Any, q: Any) -> Any:
+        x, q = spread_all(build, self, (x, q))
+        safe = build.apply(
+            lambda a, b: elementwise.select(self._is_edge(a, b), elementwise.mul(one_like(a), 2), a), x, q
+        )
+        return build.apply(self._with_edges, x, q, super().lower(build, safe, q))
+
+    def _is_edge(self, x: Any, q: Any) -> Any:
+        is_pole = elementwise.logical_and(elementwise.le(q, 0), elementwise.eq(elementary.floor(q), q))
+        is_edge = elementwise.logical_or(is_pole, elementwise.eq(q, math.inf))
+        is_far = elementwise.logical_or(elementwise.eq(x, math.inf), elementwise.ne(q, q))
+        return elementwise.logical_or(is_far, elementwise.logical_and(is_edge, elementwise.gt(x, 1)))
+
+    def _with_edges(self, x: Any, q: Any, out: Any) -> Any:
+        """Infinite where a term is, zero at infinite q; at infinite x only the first term matters: 0, 1 or infinite."""
+        infinite = np.asarray(np.inf, type_of(q).dtype)
+        edge = elementwise.select(elementwise.gt(q, 1), zero_like(q), infinite)
+        edge = elementwise.select(elementwise.eq(q, 1), one_like(q), edge)
+        edge = elementwise.select(elementwise.ne(q, q), q, edge)
+        return elementwise.select(self._is_edge(x, q), edge, out)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, q), (s, t) = primals, tangents
         if type(s) is not Zero:
@@ -134,6 +179,22 @@ class Zeta(Special):
         out = bind(self, x, q)
         factor = elementwise.neg(elementwise.mul(x, bind(self, elementwise.add(x, 1), q)))
         return out, spread_tangent(elementwise.slope(t, factor), out)
+
+
+class Entr(Special):
+    """-x log(x) of positive numbers; zero at zero and minus infinity below, with derivative zero."""
+
+    def lower(self, build: Any, x: Any) -> Any:
+        return build.apply(self._compute, x)
+
+    def _compute(self, x: Any) -> Any:
+        edge = elementwise.select(elementwise.eq(x, 0), zero_like(x), np.asarray(-np.inf, type_of(x).dtype))
+        return elementwise.select(elementwise.le(x, 0), edge, elementwise.neg(elementwise.mul(x, elementary.log(x))))
+
+    def derivative(self, i: int, out: Any, x: Any) -> Any:
+        is_edge = elementwise.le(x, 0)
+        slope = elementwise.sub(-1, elementary.log(elementwise.select(is_edge, one_like(x), x)))
+        return elementwise.select(is_edge, zero_like(x), slope)
 
 
 class BesselI1e(Special):
@@ -164,7 +225,7 @@ class BesselI0e(Special):
 erf, erfc, erf_inv, ndtr, log_ndtr, lgamma, digamma = map(
     function, (Erf(), Erfc(), ErfInv(), Ndtr(), LogNdtr(), Lgamma(), Digamma())
 )
-polygamma, zeta, bessel_i0e, bessel_i1e = map(function, (Polygamma(), Zeta(), BesselI0e(), BesselI1e()))
+polygamma, zeta, bessel_i0e, bessel_i1e, entr = map(function, (Polygamma(), Zeta(), BesselI0e(), BesselI1e(), Entr()))
 
 
 def logaddexp(x: Any, y: Any, refined: bool = True) -> Any:

@@ -16,6 +16,7 @@ from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.ops import conversion, elementwise, masking, reduction, shape
 from atled.ops.convolution import dilated
+from atled.ops.family import check_order
 
 HLO = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 
@@ -68,6 +69,9 @@ class ReduceWindow(Op):
         return ((0,),) if self.combine == "add" else ()
 
     def result_type(self, x: ArrayType) -> ArrayType:
+        check_order(f"reduce_window with {self.combine}", self.combine, x)
+        if self.combine in ("and", "or") and x.kind not in "biu":
+            raise TypeError(f"reduce_window: {self.combine!r} combines booleans and integers; got {x}.")
         return x.with_shape(window_shape("reduce_window", x, self))
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -166,6 +170,7 @@ class SelectAndGather(_Selection):
     def result_type(self, t: ArrayType, x: ArrayType) -> ArrayType:
         if t.shape != x.shape:
             raise TypeError(f"select_and_gather: operands must have the same shape; got {t} and {x}.")
+        check_order("select_and_gather", self.combine, x)
         return t.with_shape(window_shape("select_and_gather", x, self))
 
     def lower(self, build: Any, t: Any, x: Any) -> Any:
@@ -197,6 +202,7 @@ class SelectAndScatter(_Selection):
     def result_type(self, t: ArrayType, x: ArrayType) -> ArrayType:
         if t.shape != window_shape("select_and_scatter", x, self):
             raise TypeError(f"select_and_scatter: {t} does not have one element for each window of {x}.")
+        check_order("select_and_scatter", self.combine, x)
         return t.with_shape(x.shape)
 
     def lower(self, build: Any, t: Any, x: Any) -> Any:

@@ -33,13 +33,14 @@ def gammaln(x: ArrayLike) -> Array:
 
 @library_function
 def loggamma(x: ArrayLike) -> Array:
-    """The logarithm of the gamma function of a positive number; NaN for others. Complex numbers are not supported.
+    """The logarithm of the gamma function of a positive number; infinite at zero, NaN below. Complex numbers are not
+    supported.
 
     >>> round(float(loggamma(5.0)), 3)
     3.178
     """
     (x,), back = wide_operands("loggamma", x)
-    is_positive = ew.gt(x, 0)
+    is_positive = ew.ge(x, 0)
     return back(ew.select(is_positive, ops.lgamma(ew.select(is_positive, x, value(x, 1))), value(x, np.nan)))
 
 
@@ -142,14 +143,14 @@ def digamma(x: ArrayLike) -> Array:
 
 @library_function
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """The n-th derivative of digamma at x, for integer n; differentiable with respect to x.
+    """The n-th derivative of digamma at x, for integer n >= 0; differentiable with respect to x. Infinite at the poles,
+    with the sign of the derivative to the right.
 
     >>> round(float(polygamma(1, 1.0)), 3)
     1.645
     """
     (n, x), back = wide_operands("polygamma", n, x)
-    is_far = all_of(ew.eq(x, value(x, np.inf)), ew.gt(n, 0))
-    return back(ew.select(is_far, value(x, 0), ops.polygamma(n, ew.select(is_far, value(x, 1), x))))
+    return back(ops.polygamma(n, x))
 
 
 @library_function
@@ -160,11 +161,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     (1.645, 0.645)
     """
     (x, q), back = wide_operands("zeta", x, 1.0 if q is None else q)
-    # for infinite x only the first term matters: whether it is below, at or above one
-    is_far = ew.eq(x, value(x, np.inf))
-    first = ew.select(ew.eq(q, 1), value(q, 1), ew.select(ew.gt(q, 1), value(q, 0), value(q, np.inf)))
-    first = ew.select(ew.eq(q, q), first, q)
-    return back(ew.select(is_far, first, ops.zeta(ew.select(is_far, value(x, 2), x), q)))
+    return back(ops.zeta(x, q))
 
 
 def _stirling(x: Any) -> Any:
@@ -205,30 +202,77 @@ def _betaln(a: Any, b: Any) -> Any:
     z = ew.select(both_large, x, value(x, 8))
     two_sided = ew.sub(_stirling(z), ew.mul(ew.sub(z, 0.5), elementary.log1p(ew.div(y, z))))
     two_sided = ew.add(two_sided, ew.sub(_LOG_TWO_PI / 2, ew.mul(elementary.log(total), 0.5)))
-    return ew.select(is_large, ew.add(shared, ew.select(both_large, two_sided, one_sided)), plain)
+    out = ew.select(is_large, ew.add(shared, ew.select(both_large, two_sided, one_sided)), plain)
+    return ew.select(all_of(ew.lt(low, 0), ew.ge(ew.add(low, high), 8)), _betaln_of_negative(low, high), out)
+
+
+def _betaln_of_negative(low: Any, high: Any) -> Any:
+    """The same where `low` is negative and the sum is large: gamma(high) / gamma(low + high) as one logarithm."""
+    is_here = all_of(ew.lt(low, 0), ew.ge(ew.add(low, high), 8))
+    x, y = ew.select(is_here, ew.neg(low), value(low, 1)), ew.select(is_here, ew.add(low, high), value(low, 8))
+    fall = ew.sub(_stirling_fall(x, y), ew.mul(ew.sub(y, 0.5), elementary.log1p(ew.div(x, y))))
+    fall = ew.add(fall, ew.sub(x, ew.mul(x, elementary.log(ew.add(x, y)))))
+    return ew.sub(ops.lgamma(low), fall)
+
+
+def _betaln_everywhere(a: Any, b: Any) -> tuple[Any, Any]:
+    """The logarithm of the magnitude of the beta function, and its sign, as SciPy defines both at poles.
+
+    At zero and negative integers, the function is infinite unless the other operand is a positive integer, not larger
+    in magnitude: the poles of two gamma functions cancel then.
+    """
+    turns = all_of(_is_pole(b), ew.logical_not(_is_pole(a)))
+    a, b = ew.select(turns, b, a), ew.select(turns, a, b)
+    is_pole, is_whole = _is_pole(a), ew.eq(elementary.floor(b), b)
+    rest = ew.sub(ew.sub(value(a, 1), a), b)
+    is_left = all_of(is_pole, is_whole, ew.gt(rest, 0), ew.lt(rest, value(a, np.inf)))
+    is_finite = all_of(is_left, ew.gt(b, 0))
+    is_endless = all_of(ew.eq(b, value(b, np.inf)), ew.logical_not(is_pole))
+    is_endless = ew.logical_or(is_endless, ew.eq(a, value(a, np.inf)))
+    is_usual = ew.logical_not(ew.logical_or(is_pole, is_endless))
+    first = ew.select(is_usual, a, ew.select(is_finite, rest, value(a, 1)))
+    second = ew.select(ew.logical_or(is_usual, is_finite), b, value(b, 1))
+    log = ew.select(ew.logical_or(is_usual, is_finite), _betaln(first, second), value(a, np.inf))
+    other = ew.select(ew.eq(a, value(a, np.inf)), b, a)  # of which the function of infinity is 1 / infinity**other
+    end = ew.select(ew.gt(other, 0), value(a, -np.inf), value(a, np.inf))
+    log = ew.select(is_endless, end, log)
+    half = ew.mul(b, 0.5)
+    of_whole = ew.select(all_of(is_left, ew.ne(elementary.floor(half), half)), value(b, -1), value(b, 1))
+    signs = [gammasgn(ew.select(_is_pole(v), value(v, 1), v)) for v in (a, b, ew.add(a, b))]
+    of_usual = ew.mul(ew.mul(signs[0], signs[1]), signs[2])
+    of_endless = gammasgn(ew.select(_is_pole(other), value(a, 1), other))
+    sign = ew.select(is_pole, of_whole, ew.select(is_endless, of_endless, of_usual))
+    is_nan = ew.logical_or(ew.ne(a, a), ew.ne(b, b))
+    return ew.select(is_nan, value(a, np.nan), log), sign
+
+
+def _is_pole(x: Any) -> Any:
+    """Whether x is zero or a negative integer."""
+    return all_of(ew.le(x, 0), ew.eq(elementary.floor(x), x))
 
 
 @library_function
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """The log of the absolute value of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge.
+    """The log of the absolute value of the beta function, also where gamma(a), gamma(b) and gamma(a + b) are huge or
+    infinite.
 
     >>> round(float(betaln(1e4, 1e4)), 1)
     -13866.3
     """
     (a, b), back = wide_operands("betaln", a, b)
-    return back(_betaln(a, b))
+    return back(_betaln_everywhere(a, b)[0])
 
 
 @library_function
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """gamma(a) gamma(b) / gamma(a + b).
+    """gamma(a) gamma(b) / gamma(a + b), also where these are infinite.
 
     >>> round(float(beta(2.0, 3.0) * 12), 3)
     1.0
     """
     (a, b), back = wide_operands("beta", a, b)
-    sign = ew.mul(ew.mul(gammasgn(a), gammasgn(b)), gammasgn(ew.add(a, b)))
-    return back(ew.mul(sign, elementary.exp(_betaln(a, b))))
+    log, sign = _betaln_everywhere(a, b)
+    return back(ew.mul(sign, elementary.exp(log)))
 
 
 @library_function(static=("repetition",))

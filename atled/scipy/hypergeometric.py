@@ -20,6 +20,7 @@ from atled.higher_order.looped import Looped, in_double
 from atled.higher_order.loops import while_loop
 from atled.higher_order.scan import repeat
 from atled.lax.incomplete import stirling
+from atled.scipy.gammas import gammasgn
 from atled.scipy.operands import real_operands
 from atled.staging.jit import library_function
 from atled.transforms.grad import stop_gradient
@@ -84,6 +85,19 @@ def _poch(z: Any, m: Any) -> Any:
     return jnp.where((z != z) | (m != m), np.nan, out)
 
 
+def _poch_everywhere(z: Any, m: Any) -> Any:
+    """The same for infinite operands, as limits."""
+    has_end, is_far = jnp.isinf(z), jnp.isinf(z) | jnp.isinf(m)
+    inside = _poch(jnp.where(is_far, 1, z), jnp.where(is_far, 0, m))
+    odd = jnp.floor(m / 2) * 2 != m
+    power = jnp.where(m > 0, np.inf, jnp.where(m == 0, 1.0, 0.0))  # of |z| ** m
+    of_z = jnp.where(z > 0, power, jnp.where(m == jnp.floor(m), jnp.where(odd, -power, power), np.nan))
+    of_z = jnp.where((z < 0) & jnp.isinf(m), np.nan, of_z)
+    of_m = jnp.where(_is_pole(z), 0.0, jnp.where(m > 0, np.inf * gammasgn(z), np.nan))
+    out = jnp.where(is_far, jnp.where(has_end, of_z, of_m), inside)
+    return jnp.where((z != z) | (m != m), np.nan, out)
+
+
 @library_function
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """gamma(z + m) / gamma(z), also where both are infinite.
@@ -91,7 +105,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     >>> round(float(poch(3.0, 2.0)), 3)
     12.0
     """
-    return in_double(_poch)(*real_operands("poch", z, m))
+    return in_double(_poch_everywhere)(*real_operands("poch", z, m))
 
 
 # -- the confluent function -------------------------------------------------------------------------------------------

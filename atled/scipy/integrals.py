@@ -268,8 +268,8 @@ def wofz(z: ArrayLike) -> Array:
 
 def _dawson(x: Any) -> Any:
     size = jnp.abs(x)
-    is_small = size < 0.3
-    at = jnp.where(is_small, 1, jnp.where(size < np.inf, size, 1e300))
+    is_small, is_far = size < 0.3, size > 1e9
+    at = jnp.where(is_small | is_far, 1, size)
     turn = at / _STEP - jnp.round(at / _STEP)
     is_middle = jnp.abs(turn) <= 0.25  # far from the nodes of the midpoint rule
     one, other = jnp.where(is_middle, at, 4 * _STEP), jnp.where(is_middle, 1.5 * _STEP, at)
@@ -285,6 +285,7 @@ def _dawson(x: Any) -> Any:
     for k in range(1, 14):
         coefficients.append(coefficients[-1] * -2 / (2 * k + 1))
     out = jnp.where(is_small, small * polynomial(small * small, coefficients), far)
+    out = jnp.where(is_far, 0.5 / jnp.where(is_far, x, 1), out)
     return jnp.where(x != x, np.nan, out)
 
 

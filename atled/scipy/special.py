@@ -173,10 +173,7 @@ def entr(x: ArrayLike) -> Array:
     (Array([-inf,   0.], dtype=float32), 0.347)
     """
     (x,), back = wide_operands("entr", x)
-    is_inside = ew.logical_not(ew.le(x, 0))  # NaN counts as inside
-    safe = ew.select(is_inside, x, value(x, 1))
-    edge = ew.select(ew.eq(x, 0), value(x, 0), value(x, -np.inf))
-    return back(ew.select(is_inside, ew.neg(ew.mul(safe, elementary.log(safe))), edge))
+    return back(ops.entr(x))
 
 
 def _relative_entropy(p: Any, q: Any) -> tuple[Any, Any]:

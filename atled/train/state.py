@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import atled.numpy as jnp
 from atled import nn, random
 from atled.core import errors, tree
@@ -38,7 +40,7 @@ class State(nn.Module):
             )
         self.model, self.optimizer = model, optimizer
         self.memory = nn.Buffer(optimizer.init(model, split=split))
-        self.step = nn.Buffer(0)
+        self.step = nn.Buffer(np.zeros((), "int32"))  # also where the default is 64 bits wide
         self.key = None if key is None else nn.Buffer(key)
 
     def step_key(self) -> Any:

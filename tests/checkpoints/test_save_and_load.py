@@ -278,9 +278,9 @@ def test_many_pieces_are_looked_at_quickly():
     pieces = [format_file.Piece("f", 64 * i, (0, 4 * i), (8, 4), 0) for i in range(4096)]
     entry = format_file.Entry("float32", (8, 4 * 4096), tuple(pieces))
     data = format_file.Manifest({"x": entry}, {"f": 10**7}).to_bytes()
-    begin = time.perf_counter()
+    begin = time.process_time()
     format_file.Manifest.from_bytes(data, "here")
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_masked_arrays_and_large_integers_are_refused(tmp_path):

@@ -83,3 +83,31 @@ def test_nan_at_each_kind_of_place_in_rows_of_each_length(length):
             assert np.isnan(f(x[1]))
         assert np.isnan(float(atled.jit(lambda v: jnp.sum(jnp.maximum(v, 0)))(x[1])))
         assert int(jnp.argmax(x[1])) == int(jnp.argmin(x[1])) == at
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("log", ["log", "log2", "log10", "log1p"])
+def test_logarithms_of_powers_of_negative_numbers(log, dtype):
+    """XLA takes log(x**y) for y log(abs(x)), which hides that the power is NaN or negative."""
+    x = np.array([-2.0, -0.5, 2.0], KINDS[dtype])
+    for exponent in (0.5, 3.0, x):
+        power = lambda x: jnp.power(x, np.asarray(exponent, KINDS[dtype]))  # noqa: B023
+        f = lambda x: getattr(jnp, log)(power(x))  # noqa: B023
+        with np.errstate(invalid="ignore"):
+            want = np.isnan(getattr(np, log)(np.power(x.astype("f8"), np.asarray(exponent, "f8"))))
+        assert want.any()
+        in_a_call = atled.jit(lambda x: getattr(jnp, log)(atled.jit(power)(x)))  # noqa: B023
+        in_a_loop = atled.jit(lambda x: lax.scan(lambda c, v: (c, getattr(jnp, log)(v)), 0, power(x))[1])  # noqa: B023
+        for g in (f, atled.jit(f), in_a_call, in_a_loop):
+            np.testing.assert_array_equal(np.isnan(np.asarray(g(x), "f8")), want)
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_nan_is_the_largest_whatever_its_sign(dtype):
+    """The NaN that a processor makes has a sign bit."""
+    nan = np.copysign(np.array(np.nan, KINDS[dtype]), KINDS[dtype](-1))
+    x = np.array([1.0, nan, 3.0, 2.0], KINDS[dtype])
+    for f in (lax.top_k, atled.jit(lax.top_k, static_argnums=1)):
+        values, positions = f(x, 2)
+        assert np.isnan(values[0]) and values[1] == 3 and positions.tolist() == [1, 2]
+    assert np.isnan(jnp.max(x)) and np.isnan(jnp.sort(x)[-1]) and jnp.argmax(x) == 1 and jnp.argsort(x)[-1] == 1

@@ -77,9 +77,9 @@ def test_ten_billion_cost_nothing():
     batches = data.source(Virtual(10**10)).shuffle(0).batch(128)
     next(batches.iterator())
     tracemalloc.start()
-    began = time.perf_counter()
+    began = time.process_time()
     batch = next(batches.iterator())
-    took = time.perf_counter() - began
+    took = time.process_time() - began
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert took < 0.05  # with tracing; 1 ms without
@@ -91,8 +91,8 @@ def test_restore_at_a_billion():
     batches = data.source(Virtual(10**12)).shuffle(0).batch(100)
     iterator = batches.iterator()
     state = {**iterator.state(), "position": 10**9, "batches": 10**7}
-    began = time.perf_counter()
+    began = time.process_time()
     batch = next(iterator.restore(state))
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
     want = permuted(np.arange(10**9, 10**9 + 100), 10**12, round_keys(0, 0))
     assert np.array_equal(batch, want)

@@ -119,6 +119,10 @@ def test_images(tmp_path):
     assert batch["image"].dtype == np.uint8 and batch["image"][:, 0, 0, 0].tolist() == [0, 1, 2, 50, 51, 52]
     assert batch["label"].tolist() == [0, 0, 0, 1, 1, 1]
     assert next(iter(data.images(tmp_path, mode="L")))["image"].shape == (2, 3)
+    image.fromarray(np.array([[0, 255, 30000]], "uint16")).save(tmp_path / "a" / "0.png")
+    with pytest.raises(ValueError, match=r"data.images: .*0.png has numbers of I;16, of which 'L' would keep"):
+        next(iter(data.images(tmp_path, mode="L")))
+    assert next(iter(data.images(tmp_path, mode="I")))["image"].tolist() == [[0, 255, 30000]]
     (tmp_path / "b" / "1.png").write_bytes(b"not an image")
     with pytest.raises(OSError) as caught:
         list(data.images(tmp_path).shuffle(0).batch(6))
@@ -142,6 +146,10 @@ def test_parquet(tmp_path):
     assert data.parquet(paths).node.record(15).endswith("1.parquet, row group 1, row 1")
     with pytest.raises(ValueError, match=r"data.parquet: all files must have the same columns"):
         data.parquet(paths, columns=["nothing"])
+    parquet.write_table(arrow.table({"id": [0.5], "name": ["n"], "list": [[1, 2]]}), paths[1])
+    with pytest.raises(ValueError, match=r"data.parquet: all files must have the same types; .*1.parquet has double"):
+        data.parquet(paths)
+    assert len(data.parquet(paths, columns=["name"])) == 11
 
 
 def test_array_record(tmp_path):

@@ -225,12 +225,12 @@ def test_a_copy_outlives_the_donation_of_the_other():
 
 def test_iteration_takes_out_what_is_asked_for():
     x = jnp.arange(200_000)
-    begin = time.perf_counter()
+    begin = time.process_time()
     rows = iter(x)
     assert [int(next(rows)) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ValueError, match="too many values to unpack"):
         _first, _second = x
-    assert time.perf_counter() - begin < 1.0
+    assert time.process_time() - begin < 1.0
 
 
 @pytest.mark.parametrize("count", [0, 1, 64, 65, 128, 131, 300])

@@ -78,7 +78,8 @@ def test_subclasses_and_empty_arrays(total):
         pass
 
     assert float(total(np.ones(3, "float32").view(Named))) == 3
-    assert float(total(np.ma.masked_array(np.ones(3, "float32")))) == 3
     for _ in range(2):
+        with pytest.raises(TypeError, match="got MaskedArray of float32"):
+            total(np.ma.masked_array(np.ones(3, "float32")))
         assert total(np.zeros((0, 3), "float32")) == 0 and jnp.asarray(np.zeros((0, 3))).shape == (0, 3)
         assert total(np.array(2.0, "float32")) == 2

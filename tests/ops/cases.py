@@ -224,6 +224,7 @@ ELEMENTARY = [
 ]  # fmt: skip
 
 SPECIAL = [
+    unary(sp.Entr(), scipy.special.entr, (0.2, 3), dtypes=FLOATS),
     unary(sp.Erf(), scipy.special.erf, dtypes=WIDE),
     unary(sp.Erfc(), scipy.special.erfc, dtypes=WIDE),
     unary(sp.ErfInv(), scipy.special.erfinv, (-0.8, 0.8), dtypes=WIDE, tolerance=16),
@@ -396,7 +397,7 @@ SORTING = [
     Case(sorting.Sort(0, 2), ((6,), (6,), (6,)), lambda a, b, c: [v[np.lexsort((b, a))] for v in (a, b, c)], dtypes=("float64",),
          make=lambda r, d: [r.randint(0, 2, 6).astype(d), draw(r, (6,), d), draw(r, (6,), d)], has_jvp=False),
     Case(sorting.Sort(0), ((5,),), np.sort, dtypes=COMPLEX, is_twice=False),
-    Case(sorting.TopK(2), ((3, 5),), lambda x: (np.sort(x)[:, ::-1][:, :2], np.argsort(-x, kind="stable")[:, :2]), dtypes=("float32", "float64", "int32"),
+    Case(sorting.TopK(2), ((3, 5),), lambda x: (np.sort(x)[:, ::-1][:, :2], np.argsort(-x.astype(float), kind="stable")[:, :2]), dtypes=("float32", "float64", "int32"),
          make=lambda r, d: [r.permutation(15).reshape(3, 5).astype(d)]),
 ]  # fmt: skip
 

@@ -10,8 +10,7 @@ from optimizer_cases import CASES
 import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
-from atled.engine import mappings
-from atled.staging import calls
+from atled.engine import execute, mappings
 from atled.tree import static, struct
 
 
@@ -100,21 +99,18 @@ def test_it_is_compared_by_value_and_copied(name):
 
 
 @each
-def test_steps_made_anew_are_traced_once(name, monkeypatch):
-    optimizer, seen, record = CASES[name], [], calls._record
-
-    def recording(shared, call, types):
-        seen.append(shared.name)
-        return record(shared, call, types)
-
-    monkeypatch.setattr(calls, "_record", recording)
-    monkeypatch.setattr(mappings, "MAPPINGS", 1 << 40)  # traces are dropped with the programs of other tests
+def test_steps_made_anew_are_compiled_once(name, monkeypatch):
+    optimizer, made, compile_module = CASES[name], [], execute.compile_module
+    monkeypatch.setattr(execute, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
+    monkeypatch.setattr(mappings, "MAPPINGS", 1 << 40)  # programs are dropped with those of other tests
+    counts = []
     for _ in range(3):
         state, step = train.State(Model(0), copy.deepcopy(optimizer), key=random.key(0)), train.step(loss)
         for _ in range(2):
             state, metrics = step(state, X, Y)
+        counts.append(len(made))
     assert int(state.step) == 2 and np.isfinite(float(metrics["loss"]))
-    assert seen.count("loss") == 1
+    assert counts[0] == counts[1] == counts[2]
 
 
 @each

@@ -133,7 +133,7 @@ INSIDE = {
 }
 
 
-@pytest.mark.parametrize("name", [n if n == "gammainc" else pytest.param(n, marks=pytest.mark.long) for n in INSIDE])
+@pytest.mark.parametrize("name", INSIDE)
 def test_derivatives_by_every_operand(name):
     exact, rows = INSIDE[name]
     f = getattr(special, name)
@@ -166,7 +166,6 @@ def test_derivatives_by_every_operand(name):
                 np.testing.assert_allclose(second[i, j][k], float(want), rtol=1e-9, atol=1e-13)
 
 
-@pytest.mark.long
 def test_under_transformations():
     a, b, x = (
         np.random.RandomState(i).uniform(0.2, 0.9, (3, 4)).astype(np.float32) * s for i, s in enumerate((4, 9, 1))

@@ -196,10 +196,7 @@ SMOOTH = {  # name: (function, operands, the operands to differentiate by)
 }
 
 
-SHORT = ("exp1", "dawsn", "spence")  # to compile
-
-
-@pytest.mark.parametrize("name", [n if n in SHORT else pytest.param(n, marks=pytest.mark.long) for n in SMOOTH])
+@pytest.mark.parametrize("name", SMOOTH)
 def test_first_and_second_derivatives(name):
     f, operands, which = SMOOTH[name]
     operands = [np.array(v, float) for v in operands]

@@ -242,10 +242,7 @@ DERIVATIVES = {
 }
 
 
-SLOW = ("expm, squared", "expm, triangular")  # to compile
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in SLOW else n for n in DERIVATIVES])
+@pytest.mark.parametrize("name", DERIVATIVES)
 def test_derivatives(name):
     f, xs = DERIVATIVES[name]
     check_derivatives(f, *xs)

@@ -82,11 +82,7 @@ def test_values(name):
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-15 if kind.startswith("log") else 0, err_msg=kind)
 
 
-LONG = ("beta", "chi2", "gamma", "gennorm", "truncnorm", "betabinom", "poisson")  # to compile
-AT_EASE = [pytest.param(n, marks=pytest.mark.long) if n.split()[0] in LONG else n for n in SMOOTH]
-
-
-@pytest.mark.parametrize("name", AT_EASE)
+@pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives(name):
     """By all operands at once, along a random direction, forwards and backwards."""
     parameters, among, x = DISTRIBUTIONS[name]
@@ -192,9 +188,7 @@ SHORT = ("beta.logsf", "truncnorm.logsf")  # whose slopes are those of logcdf
 FLAT = ("t.logpdf large", "vonmises.logpdf")  # whose slope by the last parameter is a difference of equal numbers
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.long) if n.split(".")[0] in LONG else n for n in TAILS]
-)
+@pytest.mark.parametrize("name", TAILS)
 def test_tails_in_single_precision(name):
     operands, exact = TAILS[name]
     distribution, kind = name.split()[0].split(".")

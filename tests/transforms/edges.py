@@ -227,6 +227,7 @@ TIES = [
     Edge("lax.cummax(x)[1]", [1, 1], [1, 0], "the first one"),
     Edge("jnp.nanmax(x)", [1, nan, 1], [0.5, 0, 0.5], "ties share evenly, NaN is ignored"),
     Edge("jnp.nanmean(x)", [nan, 1], [0, 1], "a missing value contributes nothing", ZEROS),
+    Edge("jnp.nanmean(x)", [nan, nan], [0.5, 0.5], "of nothing else, the mean of NaN, which passes it on", ZEROS),
     Edge("jnp.interp(x, jnp.arange(3.0), jnp.array([0.0, 1.0, 3.0]))", 1, 2, "the slope to the right", 0),
     Edge("jnp.floor(x)", 1, 0, FLAT, 0),
     Edge("jnp.round(x)", 0.5, 0, FLAT, 0),
