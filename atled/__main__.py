@@ -6,17 +6,18 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from atled import doctor, port
+import atled
 from atled.checkpoints import commands
 from atled.checkpoints.format import CheckpointError
 from atled.data import fetching
-from atled.version import __version__
+from atled.inspect import doctor
+from atled.jax import port
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     parser = argparse.ArgumentParser("atled", description="Tools around atled, at the command line.")
-    parser.add_argument("--version", action="version", version=f"atled {__version__}")
+    parser.add_argument("--version", action="version", version=f"atled {atled.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="checkpoint | data | doctor | port")
     commands.add(subparsers)
     fetching.add(subparsers)

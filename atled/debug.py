@@ -18,12 +18,12 @@ from atled.core import errors, leaks, source
 from atled.core.array import Array
 from atled.core.trace import Tracer
 from atled.higher_order.callbacks import effect_callback
-from atled.ops.callback import DebugEffect, OrderedDebugEffect
 
 __all__ = [
-    "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "check_tracer_leaks", "checking_leaks",
+    "breakpoint", "callback", "check_tracer_leaks", "checking_leaks",
     "inspect_array_sharding", "log", "print", "visualize_array_sharding", "visualize_sharding",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 def callback(

@@ -31,6 +31,7 @@ __all__ = [
     "PeerLost", "ProgramMismatch", "Service", "Store", "all_gather", "barrier", "broadcast", "gather", "initialize",
     "is_initialized", "lost", "serve", "shutdown", "store", "sync",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class Service:

@@ -3,28 +3,27 @@
 from atled.core.dtypes import PromotionError as TypePromotionError
 from atled.core.errors import (
     ConcretizationTypeError,
-    JAXIndexError,
-    JAXTypeError,
     KeyReuseError,
     NonConcreteBooleanIndexError,
     ShapeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
+    TracingIndexError,
+    TracingTypeError,
     UnexpectedTracerError,
 )  # fmt: skip
-from atled.core.program import ProgramError as JaxprTypeError
+from atled.core.program import ProgramError
 from atled.core.tree import TreeError
 from atled.engine.client import ForkError
 from atled.engine.failures import ExecutionError
 from atled.numpy.promotion import MixedWidthWarning
 from atled.random.keys import KeyReuseWarning
 
-JaxRuntimeError = ExecutionError  # the name that JAX programs catch
-
 __all__ = [
-    "ConcretizationTypeError", "ExecutionError", "ForkError", "JAXIndexError", "JAXTypeError", "JaxRuntimeError",
-    "JaxprTypeError", "KeyReuseError", "KeyReuseWarning", "MixedWidthWarning",
-    "NonConcreteBooleanIndexError", "ShapeError", "TracerArrayConversionError", "TracerBoolConversionError",
-    "TracerIntegerConversionError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
+    "ConcretizationTypeError", "ExecutionError", "ForkError", "KeyReuseError", "KeyReuseWarning", "MixedWidthWarning",
+    "NonConcreteBooleanIndexError", "ProgramError", "ShapeError", "TracerArrayConversionError",
+    "TracerBoolConversionError", "TracerIntegerConversionError", "TracingIndexError", "TracingTypeError", "TreeError",
+    "TypePromotionError", "UnexpectedTracerError",
 ]  # fmt: skip
+__dir__ = __all__.copy

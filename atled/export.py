@@ -29,6 +29,7 @@ __all__ = [
     "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization", "register_pytree_node_serialization",
 ]  # fmt: skip
+__dir__ = __all__.copy
 _MAGIC = b"atled.export.1\n"
 # the first bytes of our files
 minimum_supported_calling_convention_version = maximum_supported_calling_convention_version = 1
@@ -244,7 +245,7 @@ def register_pytree_node_serialization(
     ...     def __init__(self, a, b):
     ...         self.a, self.b = a, b
     >>> import atled, atled.numpy as jnp
-    >>> atled.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, ab: Pair(*ab))
+    >>> atled.tree.register_node(Pair, lambda p: ((p.a, p.b), None), lambda _, ab: Pair(*ab))
     >>> _ = register_pytree_node_serialization(
     ...     Pair, serialized_name="pair", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: None)
     >>> saved = export(atled.jit(lambda p: p.a + p.b))(Pair(jnp.ones(2), jnp.ones(2))).serialize()

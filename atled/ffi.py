@@ -13,28 +13,28 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from atled.core import errors
 from atled.core.array import type_of
+from atled.core.flags import kept
 from atled.core.op import Op
 from atled.core.sharding import physical
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
-from atled.engine import foreign
-from atled.extend.primitive import Lowering
+from atled.engine import attributes, foreign
 from atled.higher_order.scan import scan
-from atled.interpreters.mlir import aval_to_ir_type, ir_attribute
 from atled.ops import shape
 from atled.ops.callback import METHODS
 
 __all__ = [
-    "build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
+    "ffi_call", "include_dir", "pycapsule", "register_ffi_target",
     "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 include_dir = foreign.include_dir
 
@@ -161,13 +161,27 @@ class FfiCall(Op):
             raise NotImplementedError(f"ffi_call: foreign functions run on cpu; got {build.platform!r}.")
         target, given = self.target, [v.type.shape for v in operands]
         splits = foreign.batch_attributes(target.name, self.batch_axes, given, [t.shape for t in self.types])
-        rule = ffi_lowering(
-            target.name, has_side_effect=target.has_side_effect, operand_layouts=self.input_layouts,
-            result_layouts=self.output_layouts, operand_output_aliases=dict(target.aliases),
-            api_version=target.api_version, backend_config=target.config, extra_attributes=splits,
-        )  # fmt: skip
-        context = Lowering(build, None, [v.type for v in operands], self.types)
-        results = build.foreign(lambda *values: rule(context, *values, **target.attributes), operands, self.types)
+        types = [v.type for v in operands]
+
+        def emit(*values: Any) -> list[Any]:
+            config: Any = target.config
+            if target.api_version >= 4:
+                config = {k: foreign.attribute(v) for k, v in target.attributes.items()}
+            elif target.attributes:
+                raise ValueError(
+                    f"ffi_call: attributes need at least api_version 4; got {target.api_version} and "
+                    f"{list(target.attributes)}."
+                )
+            call = foreign.custom_call(
+                target.name, operands=values, result_types=[attributes.module_type(t) for t in self.types],
+                has_side_effect=target.has_side_effect, operand_layouts=minor_to_major(types, self.input_layouts),
+                result_layouts=minor_to_major(self.types, self.output_layouts),
+                operand_output_aliases=dict(target.aliases), api_version=target.api_version, backend_config=config,
+                extra_attributes=splits,
+            )  # fmt: skip
+            return list(call.results)
+
+        results = build.foreign(emit, operands, self.types)
         return tuple(results)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -203,7 +217,7 @@ class FfiCall(Op):
             row = iter(rows)
             return (), bind(self, *[next(row) if b else x for x, b in zip(operands, batched, strict=True)])
 
-        return scan(step, (), [x for x, b in zip(operands, batched, strict=True) if b], unroll=unroll)[1]
+        return scan(step, (), kept(batched, operands), unroll=unroll)[1]
 
 
 def _behind(order: Sequence[int]) -> tuple[int, ...]:
@@ -328,56 +342,8 @@ def _check_aliases(
             )
 
 
-# -- rules for user-defined primitives ---------------------------------------------------------------------------------
-
-
-def build_ffi_lowering_function(
-    call_target_name: str,
-    *,
-    operand_layouts: Sequence[Any] | None = None,
-    result_layouts: Sequence[Any] | None = None,
-    backend_config: Mapping[str, Any] | str | None = None,
-    skip_ffi_layout_processing: bool = False,
-    **lowering_args: Any,
-) -> Callable[..., Any]:
-    """A function of a rule's context and values that emits the call of a registered function, and returns the op.
-
-    Types and row-major layouts follow from the context. Layouts list axes from the fastest to the slowest, unlike those
-    of `ffi_call`. Parameters of the primitive are attributes.
-
-    >>> import atled
-    >>> from atled.extend.core import Primitive
-    >>> from atled.interpreters import mlir
-    >>> root = Primitive("root")
-    >>> _ = root.def_abstract_eval(lambda x: x)
-    >>> call = build_ffi_lowering_function("my_root", has_side_effect=True)
-    >>> _ = mlir.register_lowering(root, lambda ctx, x: [call(ctx, x).result])
-    >>> "my_root" in atled.jit(root.bind).lower(1.0).as_text()
-    True
-    """
-
-    def write(ctx: Any, *operands: Any, **params: Any) -> Any:
-        given: dict[str, Any] = {"api_version": 4, **lowering_args}
-        if given["api_version"] >= 4:
-            if backend_config is not None and not isinstance(backend_config, Mapping):
-                raise ValueError("ffi_lowering: backend_config is a dictionary of attributes from api_version 4 on.")
-            given["backend_config"] = {**(backend_config or {}), **{k: ir_attribute(v) for k, v in params.items()}}
-        elif params:
-            raise ValueError(
-                f"ffi_lowering: attributes need at least api_version 4; got {given['api_version']} and {list(params)}."
-            )
-        else:
-            given["backend_config"] = backend_config
-        given.setdefault("result_types", [aval_to_ir_type(t) for t in ctx.avals_out])
-        if not skip_ffi_layout_processing:
-            given["operand_layouts"] = _from_the_fastest(ctx.avals_in, operand_layouts)
-            given["result_layouts"] = _from_the_fastest(ctx.avals_out, result_layouts)
-        return foreign.custom_call(call_target_name, operands=operands, **given)
-
-    return write
-
-
-def _from_the_fastest(types: Sequence[Any], layouts: Sequence[Any] | None) -> list[tuple[int, ...]]:
+def minor_to_major(types: Sequence[Any], layouts: Sequence[Any] | None) -> list[tuple[int, ...]]:
+    """Layouts as the engine lists them, from the fastest axis to the slowest; None is row-major."""
     orders: list[tuple[int, ...]] = []
     for t, layout in zip(types, [None] * len(types) if layouts is None else layouts):
         if layout is None:
@@ -387,31 +353,3 @@ def _from_the_fastest(types: Sequence[Any], layouts: Sequence[Any] | None) -> li
         else:
             orders.append(tuple(layout))
     return orders
-
-
-def ffi_lowering(
-    call_target_name: str,
-    *,
-    operand_layouts: Sequence[Any] | None = None,
-    result_layouts: Sequence[Any] | None = None,
-    backend_config: Mapping[str, Any] | str | None = None,
-    skip_ffi_layout_processing: bool = False,
-    **lowering_args: Any,
-) -> Callable[..., Any]:
-    """A rule for `interpreters.mlir.register_lowering` that calls a registered function; see
-    `build_ffi_lowering_function`.
-
-    >>> import atled
-    >>> from atled.extend.core import Primitive
-    >>> from atled.interpreters import mlir
-    >>> root = Primitive("root")
-    >>> _ = root.def_abstract_eval(lambda x: x)
-    >>> _ = mlir.register_lowering(root, ffi_lowering("my_root"))
-    >>> "my_root" in atled.jit(root.bind).lower(1.0).as_text()
-    True
-    """
-    write = build_ffi_lowering_function(
-        call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts,
-        backend_config=backend_config, skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args,
-    )  # fmt: skip
-    return lambda ctx, *operands, **params: list(write(ctx, *operands, **params).results)

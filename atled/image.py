@@ -23,6 +23,7 @@ from atled.numpy.promotion import cast, operand_type, promote_inexact
 from atled.staging.jit import library_function
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+__dir__ = __all__.copy
 
 
 class ResizeMethod(enum.Enum):

@@ -25,6 +25,7 @@ __all__ = [
     "annotate_function", "device_memory_profile", "register_subprocess", "save_device_memory_profile", "start_server",
     "start_trace", "stop_server", "stop_trace", "trace",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 _lock = threading.Lock()
 _session: list[Any] = []  # the running profile, and its output directory

@@ -19,11 +19,12 @@ from atled.core.sharding import (
     SingleDeviceSharding,
     current_mesh,
     make_mesh,
+    only_auto,
     set_mesh,
 )
 from atled.higher_order.shard_map import shard_map
 from atled.ops.placing import with_sharding_constraint
-from atled.transfer import device_put
+from atled.staging.transfer import device_put
 
 P = PartitionSpec
 
@@ -67,8 +68,8 @@ class AbstractMesh:
         self.axis_sizes, self.axis_names = tuple(axis_sizes), tuple(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
             raise ValueError(f"AbstractMesh: each axis must have a name; got {axis_sizes} and {axis_names}.")
-        kinds = axis_types or AxisType.Auto
-        self.axis_types = tuple(kinds) if isinstance(kinds, (tuple, list)) else (kinds,) * len(self.axis_names)
+        only_auto("AbstractMesh", axis_types)
+        self.axis_types = (AxisType.Auto,) * len(self.axis_names)
 
     @property
     def shape(self) -> dict[Any, int]:
@@ -209,3 +210,4 @@ __all__ = [
     "auto_axes", "current_mesh", "explicit_axes", "get_abstract_mesh", "get_mesh", "make_mesh",
     "make_single_device_sharding", "reshard", "set_mesh", "smap", "with_sharding_constraint",
 ]  # fmt: skip
+__dir__ = __all__.copy

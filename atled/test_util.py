@@ -198,3 +198,4 @@ def _inexact(values: Any) -> list[Any]:
 
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
+__dir__ = __all__.copy

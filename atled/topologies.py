@@ -15,6 +15,7 @@ from atled.engine import topology as _topology
 from atled.engine.topology import Topology
 
 __all__ = ["Topology", "chips", "get"]
+__dir__ = __all__.copy
 
 
 def get(name: str, **options: Any) -> Topology:

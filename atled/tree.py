@@ -56,3 +56,4 @@ __all__ = [
     "map_with_path", "reduce", "reduce_associative", "register_dataclass", "register_node", "register_static", "static",
     "struct", "structure", "transpose", "unflatten",
 ]  # fmt: skip
+__dir__ = __all__.copy

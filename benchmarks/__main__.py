@@ -263,7 +263,7 @@ def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) 
 
         def compile_(n: str, held: Any = held, compiled: Any = compiled) -> float:
             if n == "atled":
-                atled.config.update("cache", False)
+                atled.settings.update("cache", False)
                 held[n]._traced.program.derived.clear()
                 _forget_executables()
             else:
@@ -274,7 +274,7 @@ def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) 
 
         best = measure.once_each({n: (lambda n=n: compile_(n)) for n in libraries}, 3)
         report.add(name, "compile", best["atled"], best["jax"], 1.00)
-        atled.config.update("cache", True)
+        atled.settings.update("cache", True)
 
         def step(n: str, compiled: Any = compiled, args: Any = args) -> float:
             return measure.timed(lambda: libraries[n].top.block_until_ready(compiled[n](*args[n])))[0]

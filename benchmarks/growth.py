@@ -86,7 +86,7 @@ def equations(count: int) -> dict[str, Any]:
     import atled
     import atled.numpy as jnp
 
-    atled.config.update("cache", False)
+    atled.settings.update("cache", False)
 
     def simulated(h: Any, w: Any) -> Any:
         for i in range(count // 3):

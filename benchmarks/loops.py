@@ -106,7 +106,7 @@ def loops(report: Any, rounds: int, is_small: bool) -> None:
 
     libraries = [atled_library(), jax_library()]
     ours = libraries[0]
-    atled.config.update("cache", False)
+    atled.settings.update("cache", False)
     try:
         size = (4, 64, 4, 2, 16) if is_small else (12, 256, 8, 4, 64)
         made = blocks(ours, *size)
@@ -117,7 +117,7 @@ def loops(report: Any, rounds: int, is_small: bool) -> None:
         _lstm(report, libraries, rounds, is_small)
         _memory(report, libraries, is_small)
     finally:
-        atled.config.update("cache", True)
+        atled.settings.update("cache", True)
 
 
 def _lstm(report: Any, libraries: list[Library], rounds: int, is_small: bool) -> None:

@@ -56,7 +56,7 @@ def main() -> None:
             turns = []
             for _ in range(options.turns):
                 theirs = run([options.jax, str(SCRIPT), name], caches)
-                ours = run([options.atled, "-m", "atled.as_jax", str(SCRIPT), name], caches)
+                ours = run([options.atled, "-m", "atled.jax.as_jax", str(SCRIPT), name], caches)
                 turns.append((ours, theirs))
         pairs = list(zip(turns[0][0]["losses"], turns[0][1]["losses"]))
         apart = max(abs(a - b) / max(abs(b), 1e-30) for a, b in pairs)

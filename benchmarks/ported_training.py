@@ -1,5 +1,5 @@
 """Training scripts of JAX libraries, as their documentation writes them: `python ported_training.py NAME` on JAX,
-`python -m atled.as_jax ported_training.py NAME` here. Prints losses and times as JSON; `ported.py` compares."""
+`python -m atled.jax.as_jax ported_training.py NAME` here. Prints losses and times as JSON; `ported.py` compares."""
 
 import itertools
 import json

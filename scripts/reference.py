@@ -23,26 +23,23 @@ NAMES = ROOT / "tests" / "structure" / "public_names.txt"
 EXAMPLES = ROOT / "scripts" / "reference_examples.txt"  # of what cannot have a docstring
 
 PORTED = "For programs written for JAX"
-FOR_PORTED = (
-    "atled.example_libraries", "atled.experimental", "atled.extend", "atled.interpreters", "atled.monitoring",
-    "atled.tree_util",
-)  # fmt: skip
 SUMMARIES = {  # of namespaces
     "atled": "Transforms, devices, settings.",
-    "atled.ad_checkpoint": "Rematerialization: what the backward pass stores and what it recomputes.",
+    "atled.jax.ad_checkpoint": "Rematerialization: what the backward pass stores and what it recomputes.",
     "atled.checkpoints": "Checkpoints of pytrees on disk and in object stores.",
-    "atled.custom_batching": "Custom rules for `vmap`.",
-    "atled.custom_derivatives": "Custom derivative rules.",
+    "atled.jax.custom_batching": "Custom rules for `vmap`.",
+    "atled.jax.custom_derivatives": "Custom derivative rules.",
     "atled.data": "Input pipelines.",
     "atled.debug": "Printing, breakpoints and callbacks in compiled code.",
     "atled.distributed": "Multi-process runs.",
-    "atled.dtypes": "Dtypes and promotion.",
+    "atled.jax.dtypes": "Dtypes and promotion.",
     "atled.errors": "Exceptions and warnings.",
     "atled.export": "Compiled programs as portable files.",
     "atled.image": "Resizing images.",
     "atled.inspect": "Visualization of shardings and of communication between devices.",
+    "atled.jax": "JAX's public API, made of the same objects.",
     "atled.lax": "Ops close to XLA, loops, branches, collectives.",
-    "atled.memory": "The memories of a device.",
+    "atled.jax.memory": "The memories of a device.",
     "atled.metrics": "Metrics accumulated over steps, devices and processes.",
     "atled.nn": "Layers and functions of neural networks.",
     "atled.nn.initializers": "Weight initializers.",
@@ -53,14 +50,15 @@ SUMMARIES = {  # of namespaces
     "atled.optim": "Optimizers and schedules.",
     "atled.profiler": "Profiles of time and memory.",
     "atled.random": "Keys and random numbers.",
-    "atled.ref": "Mutable arrays.",
+    "atled.jax.ref": "Mutable arrays.",
+    "atled.settings": "Settings: read, changed, overridden.",
     "atled.sharding": "Meshes, and how arrays are split over them.",
-    "atled.stages": "A jitted function, step by step: traced, lowered, compiled.",
+    "atled.jax.stages": "A jitted function, step by step: traced, lowered, compiled.",
     "atled.test_util": "Helpers for tests: derivatives checked against finite differences.",
     "atled.topologies": "Compiling for hardware you don't have.",
     "atled.train": "The training loop and its parts.",
     "atled.tree": "Nested lists, tuples, dicts and models of arrays.",
-    "atled.tree_util": "Pytree functions under JAX's names.",
+    "atled.jax.tree_util": "Pytree functions under JAX's names.",
     "atled.typing": "Types for annotations.",
 }
 LAYER = "A layer without settings: a pair of an `init` and an `apply` function."
@@ -314,7 +312,7 @@ def pages() -> dict[str, str]:
 
 def parts() -> tuple[list[str], list[str]]:
     """The namespaces that programs written here use, and those that are there for others."""
-    ported = [name for name in namespaces() if name.startswith(FOR_PORTED)]
+    ported = [name for name in namespaces() if name.startswith("atled.jax")]
     return [name for name in namespaces() if name not in ported], ported
 
 

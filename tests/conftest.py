@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True, scope="session")
 def checked_programs():
-    atled.config.update("check_programs", True)
+    atled.settings.update("check_programs", True)
 
 
 @pytest.fixture(autouse=True, scope="module")

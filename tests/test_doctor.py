@@ -101,15 +101,15 @@ def test_a_plugin_that_is_no_library(tmp_path):
 
 
 def test_it_knows_the_variables():
-    from atled import doctor
+    from atled.inspect import doctor
 
-    sources = [f.read_text() for f in pathlib.Path(doctor.__file__).parent.rglob("*.py")]
+    sources = [f.read_text() for f in pathlib.Path(doctor.__file__).parents[1].rglob("*.py")]
     read = {name for text in sources for name in re.findall(r"""["'](ATLED_[A-Z0-9_]*[A-Z0-9])["']""", text)}
     assert read <= doctor.known_variables()
 
 
 def test_it_is_not_loaded_by_import(tmp_path):
-    assert doctor(tmp_path, "import sys, atled; assert 'atled.doctor' not in sys.modules")[0] == 0
+    assert doctor(tmp_path, "import sys, atled; assert 'atled.inspect.doctor' not in sys.modules")[0] == 0
 
 
 def test_settings_that_cannot_be_read_stop_the_engine(tmp_path):

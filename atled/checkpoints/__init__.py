@@ -10,9 +10,11 @@
 True
 """
 
-from atled.checkpoints import orbax, safetensors
-from atled.checkpoints.format import CheckpointError, Manifest
-from atled.checkpoints.reading import load, manifest, verify
-from atled.checkpoints.saving import Saver, save
+from atled.core import lazy
 
-__all__ = ["CheckpointError", "Manifest", "Saver", "load", "manifest", "orbax", "safetensors", "save", "verify"]
+_AT_ONCE = {
+    "format": "CheckpointError Manifest",
+    "reading": "load manifest verify",
+    "saving": "save Saver",
+}
+__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "orbax safetensors", _AT_ONCE)

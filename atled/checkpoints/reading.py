@@ -31,7 +31,7 @@ from atled.core.sharding import Placed, SingleDeviceSharding
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine.array import assemble, wrap
 from atled.engine.client import default_device
-from atled.transfer import device_put
+from atled.staging.transfer import device_put
 
 
 def manifest(path: Any) -> Manifest:

@@ -136,11 +136,6 @@ class Array:
         return self.type.weak
 
     @property
-    def aval(self) -> ArrayType:
-        """The type; JAX's name for it."""
-        return self.type
-
-    @property
     def ndim(self) -> int:
         return len(self.type.shape)
 

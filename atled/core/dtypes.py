@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from atled.core.config import scope
+from atled.core.settings import scope
 
 
 class KeyDtype:

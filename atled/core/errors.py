@@ -14,27 +14,27 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from atled.core.config import scope
+from atled.core.settings import scope
 from atled.core.source import Source, describe, here, is_library_file
 
 
-class JAXTypeError(TypeError):
-    """Base class of the type errors in this file, under JAX's name. Never raised itself.
+class TracingTypeError(TypeError):
+    """Base class of the type errors in this file. Never raised itself.
 
-    >>> issubclass(TracerBoolConversionError, JAXTypeError)
+    >>> issubclass(TracerBoolConversionError, TracingTypeError)
     True
     """
 
 
-class JAXIndexError(IndexError):
-    """Base class of the index errors in this file, under JAX's name. Never raised itself.
+class TracingIndexError(IndexError):
+    """Base class of the index errors in this file. Never raised itself.
 
-    >>> issubclass(NonConcreteBooleanIndexError, JAXIndexError)
+    >>> issubclass(NonConcreteBooleanIndexError, TracingIndexError)
     True
     """
 
 
-class ConcretizationTypeError(JAXTypeError):
+class ConcretizationTypeError(TracingTypeError):
     """A Python value of a traced array was requested, but it has no value while the function is being traced.
 
     Under `jit` a function runs once on tracers, which records its ops. `float(x)`, `x.item()`, shapes and
@@ -61,7 +61,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """
 
 
-class TracerArrayConversionError(JAXTypeError):
+class TracerArrayConversionError(TracingTypeError):
     """A NumPy function, or `numpy.asarray`, was called with a traced array, whose value is not known yet.
 
     Use the function of the same name in `atled.numpy`, or compute with NumPy outside of `jit`.
@@ -73,7 +73,7 @@ class TracerArrayConversionError(JAXTypeError):
     """
 
 
-class TracerIntegerConversionError(JAXTypeError):
+class TracerIntegerConversionError(TracingTypeError):
     """A traced array, whose value is not known yet, was used as a list index, in `range` or as another Python integer.
 
     Index an array instead of a list (`atled.numpy.asarray(items)[i]`), use `lax.fori_loop` instead of `range`, or make
@@ -86,7 +86,7 @@ class TracerIntegerConversionError(JAXTypeError):
     """
 
 
-class NonConcreteBooleanIndexError(JAXIndexError):
+class NonConcreteBooleanIndexError(TracingIndexError):
     """A traced boolean mask was used as an index, so the size of the result is unknown.
 
     Use `numpy.where(mask, x, fill)` to keep the shape, `numpy.nonzero(mask, size=n)` to bound it, or
@@ -99,15 +99,15 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     """
 
 
-class KeyReuseError(JAXTypeError):
-    """A random key was used twice inside `debug_key_reuse`, which would repeat the same random numbers.
+class KeyReuseError(TracingTypeError):
+    """A random key was used twice while the setting `key_reuse` is "raise", which would repeat the same random numbers.
 
     Split it first, `key, sub = random.split(key)`, and use every part once; use `random.clone(key)` if the repetition
     is intended.
 
     >>> import atled
     >>> key = atled.random.key(0)
-    >>> with atled.debug_key_reuse():
+    >>> with atled.settings.override(key_reuse="raise"):
     ...     atled.random.normal(key) + atled.random.normal(key)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
     KeyReuseError: random.normal: this key was used before, in <module>, train.py:2.

@@ -93,10 +93,6 @@ class Op:
         """The result, for ops that hold programs: run their programs op by op."""
         raise missing(self, "stepwise", "running op by op")
 
-    def effects(self, *types: Any) -> frozenset[Any]:
-        """What it does besides computing: objects that tools written for JAX look for; itself if it has no others."""
-        return frozenset([self]) if self.has_effect else frozenset()
-
     def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
         """`linear_in`, for an op that takes any number of operands."""
         return self.linear_in

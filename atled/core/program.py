@@ -7,7 +7,7 @@ are literals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy as np
 from atled.core import errors, printing, source
 from atled.core.arithmetic import arithmetic
 from atled.core.array import Array, type_of
-from atled.core.config import recording, scope
+from atled.core.flags import kept
+from atled.core.settings import recording, scope
 from atled.core.trace import Interpreter, Tracer, bind, entered, leaked, state
 from atled.core.types import ArrayType
 
@@ -24,7 +25,7 @@ class Var:
     """A value in a program, defined once.
 
     >>> import atled
-    >>> type(atled.make_jaxpr(lambda x: x + 2.0)(1.0).jaxpr.eqns[0].invars[0]).__name__
+    >>> type(atled.make_program(lambda x: x + 2.0)(1.0).equations[0].operands[0]).__name__
     'Var'
     """
 
@@ -32,10 +33,6 @@ class Var:
 
     def __init__(self, type: ArrayType) -> None:
         self.type = type
-
-    @property
-    def aval(self) -> ArrayType:
-        return self.type
 
     def __repr__(self) -> str:
         return f"Var({self.type})"
@@ -45,7 +42,7 @@ class Literal:
     """A scalar written into a program.
 
     >>> import atled
-    >>> type(atled.make_jaxpr(lambda x: x + 2.0)(1.0).jaxpr.eqns[0].invars[1]).__name__
+    >>> type(atled.make_program(lambda x: x + 2.0)(1.0).equations[0].operands[1]).__name__
     'Literal'
     """
 
@@ -63,73 +60,15 @@ class Literal:
     def dtype(self) -> Any:
         return self.type.dtype
 
-    @property
-    def aval(self) -> ArrayType:
-        return self.type
-
-    @property
-    def val(self) -> Any:
-        return self.value
-
     def __repr__(self) -> str:
         return f"{self.value}"
-
-
-class Primitive:
-    """A primitive in JAX's sense: all ops of one class, with the attributes that tools written for JAX expect."""
-
-    names: Mapping[str, str] = {"call": "jit", "checkpoint": "remat", "convert": "convert_element_type"}
-
-    def __init__(self, op: Any) -> None:
-        self.op = op
-        self.name = self.names.get(op.name, op.name)
-
-    @property
-    def multiple_results(self) -> bool:
-        return self.op.gives_tuple
-
-    def params_of(self, op: Any) -> dict[str, Any]:
-        """The parameters of an op; a program is named `jaxpr`, as in JAX."""
-        return {"jaxpr" if f == "program" else f: v for f, v in zip(op.fields, op.parameters, strict=True)}
-
-    def op_of(self, params: Mapping[str, Any]) -> Any:
-        """The op with these parameters."""
-        return self.op(**{"program" if name == "jaxpr" else name: value for name, value in params.items()})
-
-    def bind(self, *operands: Any, **params: Any) -> Any:
-        """Compute with operands, which may be traced."""
-        out = bind(self.op_of(params), *operands)
-        return list(out) if type(out) is tuple else out
-
-    def bind_with_trace(self, trace: Interpreter, operands: Sequence[Any], *types_and_params: Any) -> Any:
-        """Compute under a transformation. Parameters come last; the types before them are optional."""
-        out = trace.process(self.op_of(types_and_params[-1]), tuple(operands))
-        return list(out) if type(out) is tuple else out
-
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of `bind` before the operands, and those after them."""
-        return [], params
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-_primitives: dict[type, Primitive] = {}  # one for each class of ops that was requested
-
-
-def primitive_of(op: type) -> Primitive:
-    """The primitive that stands for a class of ops: always the same object."""
-    primitive = _primitives.get(op)
-    if primitive is None:
-        primitive = _primitives.setdefault(op, getattr(op, "primitive", None) or Primitive(op))
-    return primitive
 
 
 class Equation:
     """`results = op(operands)`, and the user's line that it comes from.
 
     >>> import atled
-    >>> [e.primitive.name for e in atled.make_jaxpr(lambda x: x * x + 1)(2.0).jaxpr.eqns]
+    >>> [e.op.name for e in atled.make_program(lambda x: x * x + 1)(2.0).equations]
     ['mul', 'add']
     """
 
@@ -141,34 +80,6 @@ class Equation:
         self.results = results
         self.source = source
 
-    # Attributes that tools written for JAX expect.
-    @property
-    def primitive(self) -> Primitive:
-        return primitive_of(type(self.op))
-
-    @property
-    def params(self) -> dict[str, Any]:
-        return self.primitive.params_of(self.op)
-
-    @property
-    def invars(self) -> list[Var | Literal]:
-        return list(self.operands)
-
-    @property
-    def outvars(self) -> list[Var]:
-        return list(self.results)
-
-    @property
-    def effects(self) -> frozenset[Any]:
-        held = subprograms(self.op)
-        if held:
-            return frozenset().union(*[p.effects for p in held])
-        return self.op.effects(*[v.type for v in self.operands])
-
-    @property
-    def source_info(self) -> Any:
-        return self.source or source.NOWHERE
-
     def __repr__(self) -> str:
         return f"Equation({self.op!r})"
 
@@ -177,7 +88,7 @@ class Program:
     """A traced function: inputs, equations in order, outputs. Immutable; compared by identity.
 
     >>> import atled
-    >>> len(atled.make_jaxpr(lambda x: x * x + 1)(2.0).jaxpr.eqns)
+    >>> len(atled.make_program(lambda x: x * x + 1)(2.0).equations)
     2
     """
 
@@ -212,43 +123,6 @@ class Program:
 
     __repr__ = __str__
 
-    # Attributes that tools written for JAX expect.
-    @property
-    def jaxpr(self) -> Program:
-        return self
-
-    @property
-    def eqns(self) -> list[Equation]:
-        return list(self.equations)
-
-    @property
-    def literals(self) -> list[Any]:
-        return self.consts
-
-    @property
-    def constvars(self) -> list[Var]:
-        return list(self.inputs[: len(self.consts)])
-
-    @property
-    def invars(self) -> list[Var]:
-        return list(self.inputs[len(self.consts) :])
-
-    @property
-    def outvars(self) -> list[Var | Literal]:
-        return list(self.outputs)
-
-    @property
-    def in_avals(self) -> list[ArrayType]:
-        return [v.type for v in self.invars]
-
-    @property
-    def out_avals(self) -> list[ArrayType]:
-        return list(self.output_types)
-
-    @property
-    def effects(self) -> frozenset[Any]:
-        return frozenset().union(*[e.effects for e in self.equations])
-
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
         """The result of `make()`, computed once for this program and key."""
         value = self.derived.get(key)
@@ -261,9 +135,8 @@ class RecordTracer(Tracer):
     """A variable of a program being recorded.
 
     >>> import atled
-    >>> from atled.interpreters.partial_eval import DynamicJaxprTracer
-    >>> program = atled.make_jaxpr(lambda x: print(isinstance(x, DynamicJaxprTracer)) or x + 1)(1.0)
-    True
+    >>> program = atled.make_program(lambda x: print(type(x).__name__) or x + 1)(1.0)
+    RecordTracer
     """
 
     __slots__ = ("variable",)  # not `var`, which is a method of arrays
@@ -412,7 +285,7 @@ def _needed(equations: Sequence[Equation], outputs: Iterable[Any]) -> set[Any]:
 
 def pruned(program: Program, keep: Sequence[bool]) -> Program:
     """The program with only some of its outputs, and only the equations that these need. Inputs stay."""
-    outputs = [v for v, k in zip(program.outputs, keep, strict=True) if k]
+    outputs = kept(keep, program.outputs)
     needed = _needed(program.equations, outputs)
     equations = [e for e in program.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
     return Program(program.inputs, equations, outputs, program.name, program.input_names)
@@ -468,12 +341,10 @@ class ProgramError(AssertionError):
     """A program is ill-formed: a bug in a transformation or in an op's rule, not in user code.
 
     >>> import atled
-    >>> from atled.errors import JaxprTypeError
-    >>> from atled.extend.core import check_jaxpr
-    >>> program = atled.make_jaxpr(lambda x: x + 1)(1.0)
+    >>> program = atled.make_program(lambda x: x + 1)(1.0)
     >>> try:
-    ...     check_jaxpr(Program((), program.equations, program.outputs))  # its input was left out
-    ... except JaxprTypeError as error:
+    ...     check(Program((), program.equations, program.outputs))  # its input was left out
+    ... except ProgramError as error:
     ...     print(error)
     check: equation 0 (add) uses a variable before it is defined.
     """

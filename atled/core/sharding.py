@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from atled.core import config, source
-from atled.core.config import Scope, scope
-from atled.core.types import ArrayType, open_sharding
+from atled.core import settings, source
+from atled.core.settings import Scope, scope
+from atled.core.types import ArrayType
 
 _MESSAGE_AXES = "every mesh axis splits one dimension at most"
 
@@ -26,7 +26,7 @@ _MESSAGE_AXES = "every mesh axis splits one dimension at most"
 class AxisType(enum.Enum):
     """Who decides how arrays are split along a mesh axis. In atled, the compiler always decides (`Auto`).
 
-    Other values are accepted for JAX programs: they compute the same, but array types do not contain shardings.
+    A mesh with other axes raises: array types do not contain shardings, so nothing could check them.
 
     >>> import atled
     >>> atled.make_mesh((1,), ("x",), devices=atled.devices()[:1], axis_types=(AxisType.Auto,)).shape
@@ -38,13 +38,24 @@ class AxisType(enum.Enum):
     Manual = enum.auto()
 
 
+def only_auto(name: str, axis_types: Any) -> None:
+    """Raise if axes of a mesh are to be of a type that is not supported."""
+    given = axis_types if isinstance(axis_types, (tuple, list)) else () if axis_types is None else (axis_types,)
+    for kind in given:
+        if kind is not AxisType.Auto:
+            raise NotImplementedError(
+                f"{name}: axes of type {getattr(kind, 'name', kind)} are not supported; array types contain no "
+                "shardings.\n  try: leave axis_types out, and with_sharding_constraint where a sharding must hold."
+            )
+
+
 class Space(enum.Enum):
     """A memory: that of the device, or the host's memory next to it. `Any` is either, and no target of `device_put`.
 
     Ops compute in device memory, whichever one their operands are in.
 
     >>> import atled, atled.numpy as jnp
-    >>> x = atled.device_put(jnp.ones(3), atled.memory.Space.Host)
+    >>> x = atled.device_put(jnp.ones(3), Space.Host)
     >>> x.sharding.memory_kind, (2 * x).sharding.memory_kind
     ('pinned_host', None)
     """
@@ -71,6 +82,7 @@ class Mesh:
     _interned: ClassVar[dict[Any, Mesh]] = {}
 
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
+        only_auto("Mesh", axis_types)
         grid = np.array(devices, dtype=object)
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if not names and not any(grid.ravel()):  # no devices at all
@@ -147,7 +159,7 @@ class Mesh:
         return [d for d in self.flat if d.process_index == d.client.process_index()]
 
     def __enter__(self) -> Mesh:
-        block = config.override(mesh=self)
+        block = settings.override(mesh=self)
         block.__enter__()
         _blocks.set((*_blocks.get(), block))
         return self
@@ -161,7 +173,7 @@ class Mesh:
         return f"Mesh({', '.join([f'{n!r}: {k}' for n, k in self.shape.items()])})"
 
 
-_blocks: ContextVar[tuple[config.override, ...]] = ContextVar("meshes", default=())  # of `with mesh:`, innermost last
+_blocks: ContextVar[tuple[settings.override, ...]] = ContextVar("meshes", default=())  # of `with mesh:`, innermost last
 
 
 def with_devices(mesh: Any) -> Mesh:
@@ -186,16 +198,16 @@ class set_mesh:  # noqa: N801
         if not isinstance(mesh, Mesh):
             raise TypeError(f"set_mesh: expected a Mesh; got {type(mesh).__name__}.")
         self.mesh = mesh
-        self._block = config.override(mesh=mesh)
+        self._block = settings.override(mesh=mesh)
         self._is_said = not source.opens_block(sys._getframe(1))
         if self._is_said:  # so far, it looks like a statement
             self._before = Scope.mesh
-            config.update("mesh", mesh)
+            settings.update("mesh", mesh)
 
     def __enter__(self) -> Mesh:
         if self._is_said:  # it is a `with` block after all
             self._is_said = False
-            config.update("mesh", self._before)
+            settings.update("mesh", self._before)
         self._block.__enter__()
         return self.mesh
 
@@ -511,6 +523,7 @@ def make_mesh(
     >>> make_mesh((1, 1), ("data", "model"), devices=atled.devices()[:1])
     Mesh('data': 1, 'model': 1)
     """
+    only_auto("make_mesh", axis_types)
     shape, names = tuple(axis_shapes), (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     if len(shape) != len(names):
         raise ValueError(f"make_mesh: each axis needs a size and a name; got {shape} and {names}.")
@@ -583,4 +596,3 @@ def forget() -> None:
 
 
 NO_MESH = Mesh((), ())
-open_sharding.append(lambda ndim: NamedSharding(NO_MESH, PartitionSpec(*[None] * ndim)))

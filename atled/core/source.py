@@ -58,10 +58,8 @@ class Source:
     """A location in the user's code.
 
     >>> import atled
-    >>> from atled.extend.source_info_util import SourceInfo
-    >>> equation = atled.make_jaxpr(lambda x: x + 1)(1.0).eqns[0]
-    >>> isinstance(equation.source_info, SourceInfo), equation.source_info.line
-    (True, 1)
+    >>> atled.make_program(lambda x: x + 1)(1.0).equations[0].source.line
+    1
     """
 
     __slots__ = ("code", "lasti")
@@ -78,14 +76,6 @@ class Source:
     @property
     def function(self) -> str:
         return self.code.co_qualname
-
-    @property
-    def name_stack(self) -> str:  # JAX's name
-        return shown(self.scopes).rstrip("/")
-
-    @property
-    def traceback(self) -> Source:  # JAX has a list of locations there
-        return self
 
     @property
     def position(self) -> tuple[int, int]:

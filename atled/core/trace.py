@@ -30,11 +30,6 @@ class Interpreter:
         self.outer = None
         self.assigned: list[Any] | None = None  # assignments of its function to module arguments
 
-    @property
-    def main(self) -> Interpreter:
-        """An object shared by all tracers of a transformation, as tools written for JAX expect."""
-        return self
-
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         raise NotImplementedError
 
@@ -134,10 +129,6 @@ class Tracer(Array):
 
     def __init__(self, interpreter: Any, type: ArrayType) -> None:
         self.interpreter, self.type = interpreter, type
-
-    @property
-    def _trace(self) -> Any:  # JAX's name
-        return self.interpreter
 
     def known(self) -> Any:
         """The concrete array behind this tracer, or None if there is none."""

@@ -579,7 +579,7 @@ def map_with_path(
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
     """A path as text, such as `['layers'][0].weight`.
 
-    >>> from atled.tree_util import DictKey, GetAttrKey, SequenceKey
+    >>> from atled.core.tree_nodes import DictKey, GetAttrKey, SequenceKey
     >>> keystr((DictKey("layers"), SequenceKey(0), GetAttrKey("weight")))
     "['layers'][0].weight"
     """
@@ -608,11 +608,31 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] |
     >>> broadcast({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
     {'a': [1, 1], 'b': 2}
     """
-    out: list[Any] = []
-    values, shape = flatten(prefix_tree, is_leaf)
-    for value, subtree in zip(values, shape.flatten_up_to(full_tree), strict=True):
-        out.extend([value] * structure(subtree).num_leaves)
-    return structure(full_tree).unflatten(out)
+    return structure(full_tree).unflatten(spread(prefix_tree, full_tree, is_leaf))
+
+
+def spread(
+    prefix: Any, target: Any, is_leaf: Callable[[Any], bool] | None = None, what: str = "", way_out: str = ""
+) -> builtins.list[Any]:
+    """The leaves of a prefix tree, one for each leaf of `target`. A list stands for a tuple, as what `target` is.
+
+    If it is not a prefix, the error begins with `what`, and ends with `way_out`.
+
+    >>> spread((1, {"a": 2}), (["x", "y"], {"a": 0}))
+    [1, 1, 2]
+    """
+    if is_leaf is not None and is_leaf(prefix):
+        return [prefix] * len(leaves(target))
+    if isinstance(prefix, builtins.list) and isinstance(target, tuple):
+        prefix = tuple(prefix)
+    values, shape = flatten(prefix, is_leaf)
+    try:
+        parts = shape.flatten_up_to(target)
+    except ValueError as error:
+        if not what:
+            raise
+        raise ValueError(f"{what} must be a prefix of the tree it describes. {error}\n  try: {way_out}") from None
+    return [value for value, part in zip(values, parts, strict=True) for _ in leaves(part)]
 
 
 def flatten_one_level(tree: Any) -> tuple[Sequence[Any], Any, Sequence[Any]] | None:

@@ -48,7 +48,7 @@ class SequenceKey(NamedTuple):
 class GetAttrKey(NamedTuple):
     """A path key to an attribute.
 
-    >>> from atled.tree_util import keystr
+    >>> from atled.core.tree import keystr
     >>> keystr((GetAttrKey("layers"), SequenceKey(0), GetAttrKey("weight")))
     '.layers[0].weight'
     """
@@ -76,7 +76,7 @@ class FieldKey(GetAttrKey):
 class FlattenedIndexKey(NamedTuple):
     """A path key into a custom node that defines no keys.
 
-    >>> from atled.tree_util import keystr
+    >>> from atled.core.tree import keystr
     >>> keystr((DictKey("model"), FlattenedIndexKey(1)))
     "['model'][<flat index 1>]"
     """

@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 
 from atled.core import dtypes
 
-open_sharding: list[Any] = []  # a function of the number of axes, set by `sharding.py`
-
 
 class ArrayType:
     """Shape and dtype of an array; `weak` if the dtype yields to others in promotion, as that of Python numbers does.
@@ -30,7 +28,7 @@ class ArrayType:
     def __new__(
         cls, shape: tuple[int, ...], dtype: Any, weak: bool = False, *, weak_type: bool = False, sharding: Any = None
     ) -> ArrayType:
-        weak = weak or weak_type  # JAX's name, where types also contain shardings
+        weak = weak or weak_type  # spelled as `ShapeDtypeStruct` does; types contain no shardings
         key = (shape, dtype, weak)
         interned = cls._interned.get(key)
         if interned is None:
@@ -49,20 +47,6 @@ class ArrayType:
     def size(self) -> int:
         return prod(self.shape)
 
-    # Attributes that programs written for JAX expect.
-    @property
-    def weak_type(self) -> bool:
-        return self.weak
-
-    @property
-    def sharding(self) -> Any:
-        """An empty sharding: types contain no shardings here."""
-        return open_sharding[0](self.ndim)
-
-    def str_short(self, short_dtypes: bool = True) -> str:
-        """The printed form; optionally with long dtype names."""
-        return repr(self) if short_dtypes else f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
-
     @property
     def kind(self) -> str:
         """The kind of the dtype: one of `b i u f c k 0`."""
@@ -70,8 +54,6 @@ class ArrayType:
 
     def strong(self) -> ArrayType:
         return ArrayType(self.shape, self.dtype) if self.weak else self
-
-    strip_weak_type = strong  # JAX's name
 
     def with_shape(self, shape: tuple[int, ...]) -> ArrayType:
         return ArrayType(shape, self.dtype, self.weak)
@@ -83,8 +65,6 @@ class ArrayType:
         """The type of tangents and cotangents of this type."""
         inexact = dtypes._INFO[self.dtype][0] in "fc"
         return ArrayType(self.shape, self.dtype if inexact else dtypes.float0)
-
-    to_tangent_aval = at_least_vspace = tangent  # JAX's names
 
     def __repr__(self) -> str:
         dims = ",".join(map(str, self.shape))
@@ -105,10 +85,6 @@ class Zero:
 
     def __init__(self, type: ArrayType) -> None:
         self.type = type
-
-    @property
-    def aval(self) -> ArrayType:  # JAX's name
-        return self.type
 
     def __repr__(self) -> str:
         return f"Zero({self.type})"
@@ -133,10 +109,6 @@ class Linear:
     @property
     def dtype(self) -> Any:
         return self.type.dtype
-
-    @property
-    def aval(self) -> ArrayType:  # JAX's name
-        return self.type
 
     def __repr__(self) -> str:
         return f"Linear({self.type})"
@@ -180,9 +152,8 @@ class ShapeDtypeStruct:
         >>> ShapeDtypeStruct.like(np.zeros((2, 3), "float32"))
         ShapeDtypeStruct(shape=(2, 3), dtype=float32)
         """
-        return cls(
-            x.shape, x.dtype, sharding=getattr(x, "sharding", None), weak_type=bool(getattr(x, "weak_type", False))
-        )
+        weak = getattr(x, "weak_type", getattr(x, "weak", False))
+        return cls(x.shape, x.dtype, sharding=getattr(x, "sharding", None), weak_type=bool(weak))
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with another `shape`, `dtype`, `sharding` or `weak_type`.

@@ -5,18 +5,17 @@ another one. `pipeline.iterator(workers=2)` iterates over it, with `state()` and
 prefetches the batches to devices. Everything else uses only NumPy.
 """
 
-from atled.data import sets
-from atled.data.devices import to_devices
-from atled.data.files import array_record, images, parquet
-from atled.data.iterables import iterable
-from atled.data.iterating import Iterator
-from atled.data.mixing import concatenate, interleave, mix
-from atled.data.pipeline import Pipeline
-from atled.data.sources import arrays, lines, source, tokens
-from atled.data.states import joined
-from atled.data.workers import WorkerLost
+from atled.core import lazy
 
-__all__ = [
-    "Iterator", "Pipeline", "WorkerLost", "array_record", "arrays", "concatenate", "images", "interleave", "iterable",
-    "joined", "lines", "mix", "parquet", "sets", "source", "to_devices", "tokens",
-]  # fmt: skip
+_AT_ONCE = {
+    "devices": "to_devices",
+    "files": "array_record images parquet",
+    "iterables": "iterable",
+    "iterating": "Iterator",
+    "mixing": "concatenate interleave mix",
+    "pipeline": "Pipeline",
+    "sources": "arrays lines source tokens",
+    "states": "joined",
+    "workers": "WorkerLost",
+}
+__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "sets", _AT_ONCE)

@@ -16,7 +16,7 @@ from atled.core import errors, tree
 from atled.core.sharding import Sharding
 from atled.data.nodes import count_checked
 from atled.engine.parts import make_array_from_process_local_data
-from atled.transfer import device_put
+from atled.staging.transfer import device_put
 
 
 class OnDevices:
@@ -137,11 +137,10 @@ def _put(batch: Any, sharding: Any) -> Any:
             )
     is_sharding = lambda s: isinstance(s, Sharding)  # noqa: E731
     sharding = sharding(batch) if callable(sharding) else sharding
-    places, prefix = tree.flatten(sharding, is_leaf=is_sharding)
-    if all([s.is_fully_addressable for s in places if is_sharding(s)]):
+    if all([s.is_fully_addressable for s in tree.leaves(sharding, is_sharding) if is_sharding(s)]):
         return device_put(batch, sharding)
     leaves, structure = tree.flatten(batch)
-    several = [s for s, part in zip(places, prefix.flatten_up_to(batch)) for _ in tree.leaves(part)]
+    several = tree.spread(sharding, batch, is_sharding, "data.to_devices: sharding", "one sharding for all of it.")
     put = make_array_from_process_local_data
     return structure.unflatten([put(s, np.asarray(x)) for s, x in zip(several, leaves, strict=True)])
 

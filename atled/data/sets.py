@@ -20,6 +20,13 @@ import numpy as np
 
 from atled.core import errors
 
+__all__ = [
+    "bible_english_spanish", "cifar10", "digits", "fashion_mnist", "greek_new_testament", "home", "mnist",
+    "parsed_cifar", "parsed_idx", "read_idx", "shakespeare", "sotu", "wordnet",
+]  # fmt: skip
+__dir__ = __all__.copy
+
+
 Path = str | os.PathLike[str]
 
 # SHA-256 of the content of each file, decompressed.

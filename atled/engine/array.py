@@ -16,11 +16,11 @@ from typing import Any
 import jaxlib._jax as _jax
 import numpy as np
 
-from atled.core import config, dtypes
+from atled.core import dtypes, settings
 from atled.core.array import Array, type_of
-from atled.core.config import on_global_change, scope
 from atled.core.exact import exact
 from atled.core.program import Program, Var
+from atled.core.settings import on_global_change, scope
 from atled.core.sharding import NamedSharding, PartitionSpec, Placed, Sharding, SingleDeviceSharding, tiles
 from atled.core.types import ArrayType
 from atled.engine import client, execute, placement
@@ -501,7 +501,7 @@ def forget() -> None:
     unpackers.clear()
     _typed_scalars.clear()
     _host_plans.clear()
-    config.forget_scalars()
+    settings.forget_scalars()
 
 
 on_global_change.append(forget)

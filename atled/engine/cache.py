@@ -24,7 +24,7 @@ import jaxlib._jax as _jax
 import jaxlib.version
 
 from atled.core import source
-from atled.core.config import scope
+from atled.core.settings import scope
 
 _MAGIC = b"atled.executable.1\n"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

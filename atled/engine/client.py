@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import jaxlib._jax as _jax
 import jaxlib.version
 
-from atled.core import config
-from atled.core.config import scope
+from atled.core import settings
+from atled.core.settings import scope
 from atled.core.sharding import all_devices
 from atled.engine import plugins
 
@@ -74,7 +74,7 @@ def clients() -> dict[str, Any]:
 
 
 def _make_clients() -> dict[str, Any]:
-    for message in config.malformed.values():
+    for message in settings.malformed.values():
         raise ValueError(f"devices: {message}")
     asked = [p.strip() for p in os.environ.get("ATLED_PLATFORMS", "").split(",") if p.strip()]
     by_platform: dict[str, Any] = {}
@@ -126,9 +126,6 @@ def _cpu_client() -> Any:
 def is_used() -> bool:
     """Whether the clients have been made."""
     return bool(_clients)
-
-
-config.is_started[0] = is_used
 
 
 def reset() -> None:
@@ -239,9 +236,8 @@ def default_device() -> Any:
     """The device of new arrays.
 
     >>> import atled, atled.numpy as jnp
-    >>> from atled.extend.backend import get_default_device
     >>> with atled.default_device(atled.devices()[-1]):
-    ...     get_default_device() == jnp.ones(3).device == atled.devices()[-1]
+    ...     default_device() == jnp.ones(3).device == atled.devices()[-1]
     True
     """
     chosen = scope().default_device

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from atled.core.config import on_global_change, scope
 from atled.core.program import Equation, Program, Var, mesh_of
+from atled.core.settings import on_global_change, scope
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Interpreter
 from atled.engine import client, execute, mappings

@@ -12,7 +12,8 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
-from atled.engine import execute
+from atled.core.types import ArrayType
+from atled.engine import attributes, execute
 
 try:  # not in the oldest supported jaxlib
     import jaxlib._xla as _xla
@@ -109,7 +110,7 @@ def custom_call(
 ) -> Any:
     """Emit a call of a registered function at MLIR's insertion point; layouts are minor to major."""
     text = "" if backend_config is None else backend_config
-    attributes: dict[str, Any] = {
+    given: dict[str, Any] = {
         "call_target_name": ir.StringAttr.get(call_target_name),
         "has_side_effect": ir.BoolAttr.get(has_side_effect),
         "backend_config": ir.DictAttr.get(text) if isinstance(text, dict) else ir.StringAttr.get(text),
@@ -118,16 +119,46 @@ def custom_call(
     }
     if operand_output_aliases is not None:
         several = len(result_types) > 1
-        attributes["output_operand_aliases"] = ir.ArrayAttr.get([
+        given["output_operand_aliases"] = ir.ArrayAttr.get([
             hlo.OutputOperandAlias.get([out] if several else [], i, []) for i, out in operand_output_aliases.items()
         ])  # fmt: skip
     for name, layouts in (("operand_layouts", operand_layouts), ("result_layouts", result_layouts)):
         if layouts is not None:
-            attributes[name] = ir.ArrayAttr.get([_order(layout) for layout in layouts])
-    attributes.update(extra_attributes or {})
-    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=list(operands), attributes=attributes)
+            given[name] = ir.ArrayAttr.get([_order(layout) for layout in layouts])
+    given.update(extra_attributes or {})
+    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=list(operands), attributes=given)
 
 
 def _order(layout: Sequence[int]) -> Any:
     axes: Any = np.asarray(tuple(layout), np.int64)
     return ir.DenseIntElementsAttr.get(axes, type=ir.IndexType.get())  # pyright: ignore[reportCallIssue]
+
+
+def attribute(val: Any) -> Any:
+    """A number, a string, an array or a sequence of these as an attribute; Python's integers have 64 bits."""
+    with attributes.context:
+        if isinstance(val, ir.Attribute):
+            return val
+        if isinstance(val, (str, bytes)):
+            return ir.StringAttr.get(val)
+        if isinstance(val, np.dtype):
+            return ir.TypeAttr.get(_scalar(val))
+        if isinstance(val, dict):
+            return ir.DictAttr.get({k: attribute(v) for k, v in val.items()})
+        if isinstance(val, (tuple, list)):
+            return ir.ArrayAttr.get([attribute(v) for v in val])
+        if isinstance(val, (bool, np.bool_)):
+            return ir.BoolAttr.get(bool(val))
+        if isinstance(val, (int, float)) and not isinstance(val, np.generic):
+            val = np.int64(val) if isinstance(val, int) else np.float64(val)
+        if isinstance(val, np.integer):
+            return ir.IntegerAttr.get(_scalar(val.dtype), int(val))
+        if isinstance(val, np.floating):
+            return ir.FloatAttr.get(_scalar(val.dtype), float(val))
+        array = np.asarray(val)
+        return attributes.dense(array, array.dtype, array.shape)
+
+
+def _scalar(dtype: np.dtype) -> Any:
+    with attributes.context, ir.Location.unknown(attributes.context):
+        return attributes.module_type(ArrayType((), dtype)).element_type

@@ -20,7 +20,7 @@ from jaxlib.mlir._mlir_libs import _stablehlo
 
 from atled.compiler.builder import I32, U64, Value
 from atled.compiler.lower import lower
-from atled.core import config
+from atled.core import settings
 from atled.core.program import Program, contains, record
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, physical, physical_sharding
 from atled.core.source import Source
@@ -525,7 +525,7 @@ def build(
     """
     # The emitted module must depend only on the program: disk cache entries are shared by processes with other
     # settings.
-    with lock, context, UNKNOWN, config.override(narrow=False):
+    with lock, context, UNKNOWN, settings.override(narrow=False):
         module = Module(program.name)
         module.has_calls = has_calls
         module.has_powers = contains(program, "pow")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import source
-from atled.core.config import override, scope
+from atled.core.settings import override, scope
 from atled.core.trace import Interpreter, Place, bottom, state
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray, as_array, suspect, suspects, to_numpy

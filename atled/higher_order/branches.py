@@ -13,11 +13,12 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting, source, tree
 from atled.core.array import Array, ArrayLike, describe, type_of
-from atled.core.config import scope
 from atled.core.differences import difference
+from atled.core.flags import kept, left_out, merged, with_zeros
 from atled.core.mask import SUMS
 from atled.core.op import Op
 from atled.core.program import Program, Recorder, evaluate, pruned, record
+from atled.core.settings import scope
 from atled.core.trace import Tracer, bind, leaving, received, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
@@ -93,8 +94,7 @@ class Cond(Op):
         branches = tuple([jvp_program(b, given, nonzero)[0] for b in self.branches])
         out = bind(Cond(branches), *primals, *[t for t in tangents if type(t) is not Zero])
         types = self.branches[0].output_types
-        moved = iter(out[len(types) :])
-        return out[: len(types)], tuple([next(moved) if w else Zero(t.tangent()) for w, t in zip(nonzero, types)])
+        return out[: len(types)], with_zeros(nonzero, out[len(types) :], types)
 
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
         index, *rest = operands
@@ -104,21 +104,20 @@ class Cond(Op):
         waits = _any_of([[not k for k in p.known_outputs] for p in parts])
         slots = _slots([_residual_types(p, waits) for p in parts])
         known = tuple([_known_branch(p, waits, slots) for p in parts])
-        out = bind(Cond(known), index, *[x for x, k in zip(rest, is_known) if k])
+        out = bind(Cond(known), index, *kept(is_known, rest))
         count = len(waits) - sum(waits)
         waiting = tuple([_waiting_branch(p, waits, slots) for p in parts])
-        linear = [x for x, k in zip(rest, is_known) if not k]
-        written = iter(tape.write(Cond(waiting), [index, *out[count:], *linear]))
-        ready = iter(out[:count])
-        return tuple([next(written) if w else next(ready) for w in waits])
+        linear = left_out(is_known, rest)
+        written = tape.write(Cond(waiting), [index, *out[count:], *linear])
+        return tuple(merged(waits, written, out[:count]))
 
     def transpose(self, cotangent: Any, index: Any, *operands: Any) -> Any:
         is_linear = tuple([type(x) is Linear for x in operands])
         given = tuple([type(c) is not Zero for c in cotangent])
         branches = tuple([transpose_program(b, is_linear, given, True)[0] for b in self.branches])
-        values = [x for x in operands if type(x) is not Linear]
-        out = iter(bind(Cond(branches), index, *values, *[c for c in cotangent if type(c) is not Zero]))
-        return (None, *[next(out) if b else None for b in is_linear])
+        values = left_out(is_linear, operands)
+        out = bind(Cond(branches), index, *values, *[c for c in cotangent if type(c) is not Zero])
+        return (None, *merged(is_linear, out))
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         rest = masks[1:]
@@ -204,7 +203,7 @@ def _known_branch(part: Any, waits: Sequence[bool], slots: Sequence[ArrayType]) 
         residuals = [x for x, k, w in zip(known, part.known_outputs, waits) if k and w] + list(outputs)
         places = dict(zip(_places(types, slots), residuals))
         left = [places[i] if i in places else shape.zeros(t) for i, t in enumerate(slots)]
-        return [x for x, w in zip(known, waits) if not w] + left
+        return left_out(waits, known) + left
 
     return record(f, part.known.input_types, part.known.name)[0]
 
@@ -217,9 +216,8 @@ def _waiting_branch(part: Any, waits: Sequence[bool], slots: Sequence[ArrayType]
 
     def f(*operands: Any) -> list[Any]:
         residuals = [operands[i] for i in places]
-        written = iter(evaluate(part.waiting, [*residuals[held:], *operands[len(slots) :]]))
-        ready = iter(residuals[:held])
-        return [next(ready) if k else next(written) for k, w in zip(part.known_outputs, waits) if w]
+        written = evaluate(part.waiting, [*residuals[held:], *operands[len(slots) :]])
+        return merged(kept(waits, part.known_outputs), residuals[:held], written)
 
     linear = part.waiting.input_types[count:]
     return record(f, [*slots, *linear], part.waiting.name)[0]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from atled.core.array import type_of
+from atled.core.flags import kept, left_out, merged, with_zeros
 from atled.core.op import Op
 from atled.core.program import Equation, Literal, Program, Recorder, Var, evaluate, record_closed
 from atled.core.trace import bind, entered, state
@@ -69,30 +70,24 @@ class Call(Op):
         derivative, nonzero = jvp_program(self.program, given)
         out = bind(self.again(derivative), *primals, *[t for t in tangents if type(t) is not Zero])
         count = len(self.program.outputs)
-        moved = iter(out[count:])
-        types = self.program.output_types
-        return out[:count], tuple(
-            [next(moved) if n else Zero(t.tangent()) for n, t in zip(nonzero, types, strict=True)]
-        )
+        return out[:count], with_zeros(nonzero, out[count:], self.program.output_types)
 
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
         is_known = tuple([not tape.owns(x) for x in operands])
         parts = split_program(self.program, is_known)
-        known = bind(self.again(parts.known), *[x for x, k in zip(operands, is_known, strict=True) if k])
+        known = bind(self.again(parts.known), *kept(is_known, operands))
         count = sum(parts.known_outputs)
-        waiting = [x for x, k in zip(operands, is_known, strict=True) if not k]
-        written = iter(tape.write(self.again(parts.waiting), [*known[count:], *waiting]))
-        ready = iter(known[:count])
-        return tuple([next(ready) if k else next(written) for k in parts.known_outputs])
+        waiting = left_out(is_known, operands)
+        written = tape.write(self.again(parts.waiting), [*known[count:], *waiting])
+        return tuple(merged(parts.known_outputs, known[:count], written))
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         is_linear = tuple([type(x) is Linear for x in operands])
         given = tuple([type(c) is not Zero for c in cotangent])
         transposed, nonzero = transpose_program(self.program, is_linear, given)
-        values = [x for x in operands if type(x) is not Linear]
-        out = iter(bind(self.again(transposed), *values, *[c for c in cotangent if type(c) is not Zero]))
-        flags = iter(nonzero)
-        return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
+        values = left_out(is_linear, operands)
+        out = bind(self.again(transposed), *values, *[c for c in cotangent if type(c) is not Zero])
+        return tuple(merged(is_linear, merged(nonzero, out)))
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         masked_program = mask_program(self.program, masks)
@@ -169,14 +164,13 @@ def split_program(program: Program, is_known: tuple[bool, ...]) -> Split:
 
 
 def _split(program: Program, is_known: tuple[bool, ...]) -> Split:
-    inputs = [Var(v.type) for v, k in zip(program.inputs, is_known, strict=True) if not k]
+    inputs = [Var(v.type) for v in left_out(is_known, program.inputs)]
     collected: dict[str, Any] = {}
 
     def f(*values: Any) -> list[Any]:
         tape = Tape(state.level + 1)
-        given, waiting = iter(values), iter(inputs)
         with entered(tape):
-            out = evaluate(program, [next(given) if k else TapeTracer(tape, next(waiting)) for k in is_known])
+            out = evaluate(program, merged(is_known, values, [TapeTracer(tape, v) for v in inputs]))
         collected["outputs"] = out
         collected["known_outputs"] = [not tape.owns(x) for x in out]
         collected["equations"], collected["residuals"] = _abstract(tape.equations)

@@ -7,10 +7,11 @@ from typing import Any
 
 from atled.core import errors, tree
 from atled.core.array import Array, describe, type_of
+from atled.core.flags import kept
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.engine.execute import effects_barrier as effects_barrier
-from atled.ops.callback import DEBUG, IO, METHODS, Callback, Effect, Host
+from atled.ops.callback import DEBUG, IO, METHODS, Callback, Host
 
 
 def pure_callback(
@@ -69,7 +70,7 @@ def effect_callback(
 
 
 def _call(
-    name: str, callback: Any, results: Any, args: tuple[Any, ...], kwargs: Any, effect: Effect | None,
+    name: str, callback: Any, results: Any, args: tuple[Any, ...], kwargs: Any, effect: str | None,
     method: str | None,
     is_mixed: bool = False,
 ) -> Any:  # fmt: skip
@@ -84,7 +85,7 @@ def _call(
 
 
 def _bind(
-    name: str, callback: Any, results: Any, args: tuple[Any, ...], kwargs: Any, effect: Effect | None,
+    name: str, callback: Any, results: Any, args: tuple[Any, ...], kwargs: Any, effect: str | None,
     method: str | None,
     is_mixed: bool,
 ) -> Any:  # fmt: skip
@@ -111,5 +112,5 @@ def _bind(
         return flat
 
     op = Callback(Host(function, types, called), effect, method)
-    out = bind(op, *[x for x, a in zip(leaves, is_array, strict=True) if a])
+    out = bind(op, *kept(is_array, leaves))
     return out_structure.unflatten(list(out))

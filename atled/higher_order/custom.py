@@ -17,6 +17,7 @@ import numpy as np
 
 from atled.core import dtypes, errors, source, tree
 from atled.core.array import describe, is_array_like, type_of
+from atled.core.flags import kept, merged
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, record, record_closed
 from atled.core.trace import Tracer, bind, responsible, state
@@ -144,8 +145,7 @@ class Arguments:
 
     def merged(self, leaves: Sequence[Any]) -> list[Any]:
         """All arguments, with other leaves."""
-        fixed, rest = iter(self.fixed), iter(self.structure.unflatten(list(leaves)))
-        return [next(fixed) if f else next(rest) for f in self.is_fixed]
+        return merged(self.is_fixed, self.fixed, self.structure.unflatten(list(leaves)))
 
     def function(self, *leaves: Any) -> list[Any]:
         """The function itself, on leaves."""
@@ -291,7 +291,7 @@ class custom_jvp(Custom):  # noqa: N801
         moves = [i for i, t in enumerate(types[n:]) if is_moving(t)]
 
         def make(pattern: Sequence[bool]) -> Program:
-            moved = [i for i, has in zip(moves, pattern, strict=True) if has]
+            moved = kept(pattern, moves)
 
             def f(*operands: Any) -> list[Any]:
                 primals, given = operands[n : len(types)], dict(zip(moved, operands[len(types) :], strict=True))
@@ -460,7 +460,7 @@ class _Residuals:
     def __init__(self, found: Any) -> None:
         self.leaves, self.structure = tree.flatten(found)
         self.is_array = [is_array_like(x) for x in self.leaves]
-        self.arrays = [x for x, a in zip(self.leaves, self.is_array) if a]
+        self.arrays = kept(self.is_array, self.leaves)
 
     def rebuilt(self, arrays: Sequence[Any]) -> Any:
         remaining = iter(arrays)

@@ -9,6 +9,7 @@ from typing import Any
 
 from atled.core import errors, source
 from atled.core.array import type_of
+from atled.core.flags import kept, with_zeros
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, Recorder, evaluate, record_closed
 from atled.core.trace import bind, state
@@ -202,7 +203,7 @@ class Pullback(Op):
         else:
             with users_rule():
                 back = self.backward.run(given)
-        return (*[None] * self.residuals, *[c for c, m in zip(back, self.is_moved) if m])
+        return (*[None] * self.residuals, *kept(self.is_moved, back))
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         n, size, name = self.residuals, batch.size, batch.axis_name
@@ -232,8 +233,7 @@ def is_moving(t: ArrayType) -> bool:
 
 def spread_tangents(tangents: Sequence[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
     """Tangents of inexact results, at their positions among all results."""
-    remaining = iter(tangents)
-    return tuple([next(remaining) if is_moving(t) else Zero(t.tangent()) for t in types])
+    return with_zeros([is_moving(t) for t in types], tangents, types)
 
 
 def _refuse_captured(kind: str, name: str, tangents: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from atled.core import errors, source
 from atled.core.array import describe, type_of
+from atled.core.flags import with_zeros
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record
 from atled.core.trace import Tracer, bind, step
@@ -131,8 +132,7 @@ class While(Op):
         new_body = record(body, [*types[:n], *changes, *types[n:], *speeds], self.body.name)[0]
         new_condition = _ignoring(self.condition, speeds)
         out = bind(While(new_condition, new_body, len(asks), n + k), *asks, *does, *more, *carry, *start)
-        moved = iter(out[c:])
-        return out[:c], tuple([next(moved) if m else Zero(t.tangent()) for m, t in zip(moves, types[n:])])
+        return out[:c], with_zeros(moves, out[c:], types[n:])
 
     @property
     def selects(self) -> bool:  # type: ignore[override]

@@ -12,9 +12,9 @@ import numpy as np
 
 from atled.compiler.builder import Value
 from atled.core import dtypes, errors, tree
-from atled.core.config import scope
 from atled.core.op import Op
 from atled.core.program import Recorder
+from atled.core.settings import scope
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
 from atled.engine import client

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from atled.core import errors, tree
 from atled.core.array import Array, type_of
+from atled.core.flags import kept, left_out, merged
 from atled.core.op import LinearOp
 from atled.core.program import Equation, Literal, Program, Var, evaluate, pruned, record_closed
 from atled.core.trace import bind, responsible, state
@@ -48,22 +49,21 @@ class Checkpoint(Call):
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
         is_known = tuple([not tape.owns(x) for x in operands])
         part = self.program.memo(("kept", is_known, self.policy), lambda: Kept(self.program, is_known, self.policy))
-        known = [x for x, k in zip(operands, is_known) if k]
-        waiting = [x for x, k in zip(operands, is_known) if not k]
+        known = kept(is_known, operands)
+        waiting = left_out(is_known, operands)
         out = run_program(part.forward, known)
         count = sum(part.known_outputs)
         residuals = [*[known[i] for i in part.inputs], *out[count:]]
         op = self.again(part.later) if part.computes_again else Call(part.later)
-        written = iter(tape.write(op, [*residuals, *waiting]))
-        ready = iter(out[:count])
-        return tuple([next(ready) if k else next(written) for k in part.known_outputs])
+        written = tape.write(op, [*residuals, *waiting])
+        return tuple(merged(part.known_outputs, out[:count], written))
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         is_value = [type(x) is not Linear for x in operands]
         is_given = [type(c) is not Zero for c in cotangent]
         if self.prevent_cse and any(is_value):  # nothing is recomputed before the cotangents arrive
-            values = [x for x, v in zip(operands, is_value) if v]
-            behind = iter(shape.optimization_barrier(*values, *[c for c, g in zip(cotangent, is_given) if g]))
+            values = kept(is_value, operands)
+            behind = iter(shape.optimization_barrier(*values, *kept(is_given, cotangent)))
             operands = tuple([next(behind) if v else x for x, v in zip(operands, is_value)])
             cotangent = tuple([next(behind) if g else c for c, g in zip(cotangent, is_given)])
         return super().transpose(cotangent, *operands)

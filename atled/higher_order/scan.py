@@ -14,6 +14,7 @@ from atled.compiler.builder import Value
 from atled.core import errors, rewriting, source, tree
 from atled.core.array import describe, type_of
 from atled.core.differences import difference
+from atled.core.flags import with_zeros
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record, subprograms
 from atled.core.sharding import physical
@@ -183,11 +184,7 @@ class Scan(Op):
         op = self.again(new_body, len(c) + len(dc), count + len(ds))
         out = bind(op, *c, *dc, *s, *ds, *x, *dx)
         carry, carry_speeds, ys, y_speeds = cut(out, (count, len(ds), len(self.body.outputs) - count, sum(y_flags)))
-        speeds = iter([*carry_speeds, *y_speeds])
-        kinds = self.result_type()
-        return (*carry, *ys), tuple(
-            [next(speeds) if f else Zero(t.tangent()) for f, t in zip((*moves, *y_flags), kinds)]
-        )
+        return (*carry, *ys), with_zeros((*moves, *y_flags), [*carry_speeds, *y_speeds], self.result_type())
 
     # -- reverse mode ------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from atled.core.flags import kept, left_out, merged
 from atled.core.op import instantiate
 from atled.core.program import Program, Var, evaluate, pruned, record
 from atled.core.trace import bind
@@ -38,12 +39,11 @@ def cut(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
 def split(op: Any, tape: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Run what does not depend on the tape's variables, and write the rest to the tape as a linear loop."""
     halves = Halves(op, [not tape.owns(x) for x in operands])
-    known = [x for x, k in zip(operands, [k for part in halves.known for k in part]) if k]
-    linear = [[x for x, k in zip(xs, ks) if not k] for xs, ks in zip(op.parts(operands), halves.known)]
+    known = kept([k for part in halves.known for k in part], operands)
+    linear = [left_out(ks, xs) for xs, ks in zip(op.parts(operands), halves.known)]
     done, stacks = halves.run_now(known)
     written = halves.write_rest(tape, known, stacks, linear)
-    waited, ready = iter(written), iter(done)
-    return tuple([next(waited) if w else next(ready) for w in halves.waits])
+    return tuple(merged(halves.waits, written, done))
 
 
 class Halves:
@@ -61,8 +61,8 @@ class Halves:
         now = [next(outputs) for r in self.ready if r]
         is_held = [w for r, w in zip(self.ready, self.waits) if r]
         self.handed = sum(is_held)
-        self.kept = [v for v, h in zip(now, is_held) if not h]
-        self.left = [v for v, h in zip(now, is_held) if h] + list(outputs)
+        self.kept = left_out(is_held, now)
+        self.left = kept(is_held, now) + list(outputs)
         # residuals that are constants or slices already exist; the others are stacked
         inputs, (n_c, n_s, _) = self.part.known.inputs, self.counts
         self.constant = {v: i for i, v in enumerate(inputs[:n_c])}
@@ -112,9 +112,8 @@ class Halves:
             env = dict(zip([*self.left_constants, *self.left_slices, *self.stacked], [*a, *b, *s]))
             run_again(self.again, env)
             residuals = [env[v] if type(v) is Var else v for v in self.left]
-            written = iter(evaluate(waiting, [*residuals[handed:], *lc, *ls, *lx]))
-            ready_values = iter(residuals[:handed])
-            return [next(ready_values) if r else next(written) for r, w in zip(self.ready, self.waits) if w]
+            written = evaluate(waiting, [*residuals[handed:], *lc, *ls, *lx])
+            return merged(kept(self.waits, self.ready), residuals[:handed], written)
 
         tc, ts, tx = cut(waiting.input_types[len(self.left) - handed :], counts)
         left = [v.type for v in (*self.left_slices, *self.stacked)]
@@ -142,7 +141,7 @@ def transpose(op: Any, cotangent: Sequence[Any], operands: Sequence[Any]) -> tup
     c, _, x = op.parts(operands)
     c_lin, x_lin = [type(v) is Linear for v in c], [type(v) is Linear for v in x]
     backward_body, s_given = _settled_transpose(op, c_lin, x_lin, [type(t) is not Zero for t in cotangent])
-    fixed, reads = [v for v, f in zip(c, c_lin) if not f], [v for v, f in zip(x, x_lin) if not f]
+    fixed, reads = left_out(c_lin, c), left_out(x_lin, x)
     ys = [t for t in cotangent[count:] if type(t) is not Zero]
     # sums of products over the steps are taken afterwards, from their factors
     back_count, given = sum(s_given), [*reads, *ys]
@@ -151,8 +150,8 @@ def transpose(op: Any, cotangent: Sequence[Any], operands: Sequence[Any]) -> tup
     totals, carries, rest = cut(backward_body.outputs, (sum(c_lin), count, sum(x_lin)))
     late = late_terms(backward_body, totals, constants, set(at_hand))
     factors = {v: None for terms in late for t in terms for v in (t.left, t.right) if v not in at_hand}
-    early = [v for v, terms in zip(totals, late) if not terms]
-    outputs = [*early, *[v for v, g in zip(carries, s_given) if g], *rest, *factors]
+    early = left_out(late, totals)
+    outputs = [*early, *kept(s_given, carries), *rest, *factors]
     sizes = (len(fixed), len(early), back_count, len(reads), len(ys))
     backward = _adding_up(backward_body, outputs, sizes, op.body.name)
     out = bind(
@@ -162,14 +161,8 @@ def transpose(op: Any, cotangent: Sequence[Any], operands: Sequence[Any]) -> tup
     )  # fmt: skip
     summed, back, cuts, stacks = cut(out, (len(early), back_count, sum(x_lin), len(factors)))
     at_hand.update(zip(factors, stacks))
-    products = iter([p for p in sums(late, at_hand.__getitem__) if p is not None])
-    one_by_one, to_slices, ends = iter(summed), iter(cuts), iter(back)
-    to_constants = iter([next(products) if terms else next(one_by_one) for terms in late])
-    return (
-        *[next(to_constants) if f else None for f in c_lin],
-        *[next(ends) if g else None for g in s_given],
-        *[next(to_slices) if f else None for f in x_lin],
-    )
+    products = [p for p in sums(late, at_hand.__getitem__) if p is not None]
+    return (*merged(c_lin, merged(late, products, summed)), *merged(s_given, back), *merged(x_lin, cuts))
 
 
 def _settled_transpose(

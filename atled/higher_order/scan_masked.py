@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from atled.core.flags import kept
 from atled.core.program import Var, evaluate, pruned, record
 from atled.core.trace import bind
 from atled.higher_order.scan_backwards import cut
@@ -63,7 +64,7 @@ class MaskedScan:
         s_has = self.has_mask[:count]
         given_c, given_x = ([m.get() for m, h in zip(part, has) if h] for part, has in ((mc, c_has), (mx, x_has)))
         start = [masking.as_array(m, v) for m, v, h in zip(ms, s, s_has) if h]
-        start = [m for m, f in zip(start, flags) if f]
+        start = kept(flags, start)
         stacks = sum(self.has_mask[count:]) if is_stacked else 0
         ys = len(self.is_linear) - count
         sizes = (len(c), len(given_c), len(s), len(start), len(x), len(given_x))
@@ -75,10 +76,10 @@ class MaskedScan:
             all_masks = [masking.filled(m, t.shape) for m, t in zip(all_masks, bools(types[1], s_has))]
             out = evaluate(both, [*c, *s, *x, *mc, *all_masks, *mx])
             carry, stacked, carry_masks, masks = cut(out, (count, ys, sum(s_has), sum(self.has_mask[count:])))
-            return [*carry, *[m for m, f in zip(carry_masks, flags) if f], *stacked, *masks[:stacks]]
+            return [*carry, *kept(flags, carry_masks), *stacked, *masks[:stacks]]
 
         tc, ts, tx = types
-        carried = [t for t, f in zip(bools(ts, s_has), flags) if f]
+        carried = kept(flags, bools(ts, s_has))
         kinds = [*tc, *bools(tc, c_has), *ts, *carried, *tx, *bools(tx, x_has)]
         new = op.again(record(body, kinds, op.body.name)[0], len(c) + len(given_c), count + len(start))
         out = bind(new, *c, *given_c, *s, *start, *x, *given_x)

@@ -11,8 +11,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from atled.core import config, errors, source, tree
+from atled.core import errors, settings, source, tree
 from atled.core.array import describe, type_of
+from atled.core.flags import kept, left_out, merged, with_zeros
 from atled.core.mask import ALL
 from atled.core.op import Op
 from atled.core.program import Program, evaluate, record, record_closed
@@ -87,30 +88,28 @@ class ShardMap(Op):
         given = tuple([type(t) is not Zero for t in tangents])
         with scope(self.mesh, self.axes_here):
             derivative, nonzero = jvp_program(self.program, given)
-        ins = [*self.ins, *_chosen(self.ins, given)]
-        op = self.again(derivative, ins, [*self.outs, *_chosen(self.outs, nonzero)])
-        out = bind(op, *primals, *_chosen(tangents, given))
+        ins = [*self.ins, *kept(given, self.ins)]
+        op = self.again(derivative, ins, [*self.outs, *kept(nonzero, self.outs)])
+        out = bind(op, *primals, *kept(given, tangents))
         count = len(self.outs)
-        moved, types = iter(out[count:]), [type_of(x) for x in out[:count]]
-        return out[:count], tuple([next(moved) if n else Zero(t.tangent()) for n, t in zip(nonzero, types)])
+        return out[:count], with_zeros(nonzero, out[count:], [type_of(x) for x in out[:count]])
 
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
         is_known = tuple([not tape.owns(x) for x in operands])
         with scope(self.mesh, self.axes_here):
             parts = self.program.memo(("cut", is_known, self.ins, self.axes_here), lambda: _Cut(self, is_known))
-        known = [x for x, k in zip(operands, is_known) if k]
-        ins = [s for s, k in zip(self.ins, is_known) if k]
-        first = self.again(parts.known, ins, [*_chosen(self.outs, parts.known_outputs), *parts.specs])
+        known = kept(is_known, operands)
+        ins = kept(is_known, self.ins)
+        first = self.again(parts.known, ins, [*kept(parts.known_outputs, self.outs), *parts.specs])
         out = bind(first, *known)
         count = sum(parts.known_outputs)
-        waiting_ins = [s for s, k in zip(self.ins, is_known) if not k]
-        outs = [s for s, k in zip(self.outs, parts.known_outputs) if not k]
+        waiting_ins = left_out(is_known, self.ins)
+        outs = left_out(parts.known_outputs, self.outs)
         residuals = [*[known[i] for i in parts.inputs], *out[count:]]
         specs = [*[ins[i] for i in parts.inputs], *parts.specs]
         later = self.again(parts.waiting, [*specs, *waiting_ins], outs)
-        written = iter(tape.write(later, [*residuals, *[x for x, k in zip(operands, is_known) if not k]]))
-        ready = iter(out[:count])
-        return tuple([next(ready) if k else next(written) for k in parts.known_outputs])
+        written = tape.write(later, [*residuals, *left_out(is_known, operands)])
+        return tuple(merged(parts.known_outputs, out[:count], written))
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         is_linear = tuple([type(x) is Linear for x in operands])
@@ -121,12 +120,11 @@ class ShardMap(Op):
                 lambda: typed(self.program, self._sets(self.ins), self._sets(self.outs), self.mesh),
             )
             transposed, nonzero = transpose_program(shared, is_linear, given)
-        values = [x for x, b in zip(operands, is_linear) if not b]
-        ins = [*[s for s, b in zip(self.ins, is_linear) if not b], *_chosen(self.outs, given)]
-        back = [s for s, b in zip(self.ins, is_linear) if b]
-        out = iter(bind(self.again(transposed, ins, _chosen(back, nonzero)), *values, *_chosen(cotangent, given)))
-        flags = iter(nonzero)
-        return tuple([(next(out) if next(flags) else None) if b else None for b in is_linear])
+        values = left_out(is_linear, operands)
+        ins = [*left_out(is_linear, self.ins), *kept(given, self.outs)]
+        back = kept(is_linear, self.ins)
+        out = bind(self.again(transposed, ins, kept(nonzero, back)), *values, *kept(given, cotangent))
+        return tuple(merged(is_linear, merged(nonzero, out)))
 
     @property
     def selects(self) -> bool:  # type: ignore[override]
@@ -135,7 +133,7 @@ class ShardMap(Op):
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         with scope(self.mesh, self.axes_here):
             masked_program = mask_program(self.program, masks, (0,) * len(self.outs))
-        op = self.again(masked_program.both, [*self.ins, *_chosen(self.ins, reaches_of(masks))], self.outs)
+        op = self.again(masked_program.both, [*self.ins, *kept(reaches_of(masks), self.ins)], self.outs)
         return bind(op, *values, *arrays_of(masks)), tuple([ALL if b else None for b in masked_program.is_linear])
 
     def _sets(self, specs: Specs) -> list[frozenset[Any]]:
@@ -165,7 +163,7 @@ class _Cut:
         position = {v: i for i, v in enumerate(known.inputs)}
         self.inputs = [position[v] for v in inner_residuals if v in position]  # passed on with their original specs
         is_new = [v not in position for v in inner_residuals]
-        sets = varying(known, [s for s, k in zip(op._sets(op.ins), is_known) if k])[count:]
+        sets = varying(known, kept(is_known, op._sets(op.ins)))[count:]
         order = op.axes_here
         axes = [tuple([a for a in order if a in s]) for s, n in zip(sets, is_new) if n]
         self.specs = [PartitionSpec(a if len(a) > 1 else a[0] if a else None) for a in axes]
@@ -173,7 +171,7 @@ class _Cut:
 
         def first(*xs: Any) -> list[Any]:
             out = evaluate(known, xs)
-            fresh = [x for x, n in zip(out[count:], is_new) if n]
+            fresh = kept(is_new, out[count:])
             return [*out[:count], *[shape.add_axis(x, 1) for x in fresh]]
 
         def second(*xs: Any) -> list[Any]:
@@ -188,10 +186,6 @@ class _Cut:
         kept_types = [known.inputs[i].type for i in self.inputs]
         rest = parts.waiting.input_types[len(inner_residuals) :]
         self.waiting = record_closed(second, [*kept_types, *wide, *rest], parts.waiting.name)
-
-
-def _chosen(values: Sequence[Any], flags: Sequence[Any]) -> list[Any]:
-    return [x for x, f in zip(values, flags, strict=True) if f]
 
 
 def local(t: ArrayType, spec: PartitionSpec, mesh: Mesh) -> ArrayType:
@@ -324,7 +318,7 @@ def _recorded(
                 f"{len(t.shape)} dimensions.\n  try: P(), or a result with one more dimension: x[None]."
             )
     op = ShardMap(program, mesh, axes, (*[PartitionSpec()] * len(captured), *ins), outs)
-    if not config.scope().divergent_collectives:
+    if not settings.scope().divergent_collectives:
         _check_branches(op, name)
     if is_checked:
         _check(op, name, paths)
@@ -334,21 +328,10 @@ def _recorded(
 def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[Any]) -> Specs:
     """One spec for each leaf of `target`, from a prefix tree of them."""
     is_spec = lambda s: s is None or isinstance(s, PartitionSpec)  # noqa: E731
-    if is_spec(specs):
-        flat, parts = [specs], [target]
-    else:
-        specs = tuple(specs) if isinstance(specs, list) and isinstance(target, tuple) else specs
-        flat, prefix = tree.flatten(specs, is_leaf=is_spec)
-        try:
-            parts = prefix.flatten_up_to(target)
-        except ValueError as error:
-            raise ValueError(
-                f"shard_map: {what} must be a prefix of the tree it describes. {error}"
-                "\n  try: one P(...) for a whole dict or list, or a tuple with a P(...) for each argument."
-            ) from None
-    out = []
-    for s, part in zip(flat, parts, strict=True):
-        s = PartitionSpec() if s is None else s
+    way_out = "one P(...) for a whole dict or list, or a tuple with a P(...) for each argument."
+    flat = tree.spread(specs, target, is_spec, f"shard_map: {what}", way_out)
+    flat = [PartitionSpec() if s is None else s for s in flat]
+    for s in flat:
         if not isinstance(s, PartitionSpec):
             raise TypeError(f"shard_map: {what} holds PartitionSpecs; got {describe(s)}.")
         for n in s.names:
@@ -358,8 +341,7 @@ def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[A
                     "\n  try: one of those."
                 )
         NamedSharding(mesh, s)
-        out += [s] * len(tree.leaves(part))
-    return tuple(out)
+    return tuple(flat)
 
 
 def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
@@ -386,7 +368,7 @@ def _check_branches(op: ShardMap, name: str) -> None:
                 f"{name}: a branch or loop holds a collective over {', '.join(map(repr, apart))}, and devices along "
                 f"that axis may decide differently whether to run it, which would deadlock.{source.describe(e.source)}"
                 f"\n  try: the same decision everywhere, such as lax.pmax(predicate, {apart[0]!r}); the collective "
-                "outside of it; atled.config.update('divergent_collectives', True) if all devices make the "
+                "outside of it; atled.settings.update('divergent_collectives', True) if all devices make the "
                 "same decision anyway."
             )
 

@@ -1,7 +1,10 @@
 """Inspection of multi-device arrays and programs: shardings and collectives."""
 
-from atled.inspect.reading import Collective
-from atled.inspect.shards import Picture, sharding
-from atled.inspect.traffic import Collectives, collectives, expect
+from atled.core import lazy
 
-__all__ = ["Collective", "Collectives", "Picture", "collectives", "expect", "sharding"]
+_AT_ONCE = {
+    "reading": "Collective",
+    "shards": "Picture sharding",
+    "traffic": "Collectives collectives expect",
+}
+__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "", _AT_ONCE)

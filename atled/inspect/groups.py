@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from atled.core.flags import kept
 from atled.core.sharding import Mesh
 
 
@@ -32,7 +33,7 @@ def span(attributes: str, mesh: Mesh) -> Span:
     pairs = re.search(r"\bsource_target_pairs=(\{\{.*?\}\}|\{\})", attributes)
     groups = _explicit(pairs[1]) if pairs else replica_groups(attributes, mesh.size)
     varies = [any([len(set(places[list(g)].tolist())) > 1 for g in groups]) for places in where]
-    axes = tuple([name for name, v in zip(mesh.axis_names, varies) if v])
+    axes = tuple(kept(varies, mesh.axis_names))
     count = prod([mesh.shape[a] for a in axes])
     devices = count if pairs else max([len(g) for g in groups], default=1)
     return Span(axes, devices == count, devices)

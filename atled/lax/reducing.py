@@ -21,6 +21,7 @@ from atled.core.program import record
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.lax.convolution import padding_amounts
+from atled.numpy.creation import asarray
 from atled.ops import cumulative, elementwise, reduction, shape, windows
 from atled.ops.conversion import convert
 from atled.ops.convolution import dilated
@@ -208,3 +209,25 @@ cumprod = cumulative_function("cumprod", cumulative.cumprod)
 cummax = cumulative_function("cummax", cumulative.cummax)
 cummin = cumulative_function("cummin", cumulative.cummin)
 cumlogsumexp = cumulative_function("cumlogsumexp", cumulative.cumlogsumexp)
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """All prefixes of a tree of arrays, combined with an associative function in log2(n) rounds.
+
+    >>> import atled.numpy as jnp
+    >>> associative_scan(jnp.add, jnp.arange(4.0))
+    Array([0., 1., 3., 6.], dtype=float32)
+    """
+    leaves, structure = tree.flatten(elems)
+    xs = tuple([asarray(x) for x in leaves])
+    axis = check_axis("associative_scan", axis, xs[0].ndim)
+    if len({x.shape[axis] for x in xs}) != 1:
+        raise ValueError(
+            f"associative_scan: all arrays must have the same length along axis {axis}; got {[x.shape for x in xs]}."
+        )
+
+    def combine(p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
+        out = tree.leaves(fn(structure.unflatten(p), structure.unflatten(q)))
+        return tuple(out)
+
+    return structure.unflatten(cumulative.scan(combine, xs, axis, reverse))

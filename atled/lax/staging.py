@@ -1,4 +1,4 @@
-"""Tokens, `dce_sink` and `stage`, which compute nothing; the device's stateful random generator."""
+"""Tokens, barriers, `dce_sink` and `stage`, which compute nothing; random generators; Fourier transforms."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors
-from atled.core.array import Array, ArrayLike, type_of
+from atled.core import dtypes, errors, tree
+from atled.core.array import Array, ArrayLike, DTypeLike, type_of
+from atled.core.sharding import NamedSharding, PartitionSpec
+from atled.lax.conversion import bitcast_convert_type
 from atled.numpy.creation import asarray
+from atled.ops import fft as _fft
 from atled.ops import random, shape
+from atled.ops.placing import placed
 
 
 class FftType(enum.IntEnum):
@@ -25,6 +29,20 @@ class FftType(enum.IntEnum):
     IFFT = 1
     RFFT = 2
     IRFFT = 3
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """How `rng_bit_generator` makes bits.
+
+    >>> from atled import lax
+    >>> state, bits = rng_bit_generator(lax.iota("uint64", 3), (4,), algorithm=RandomAlgorithm.RNG_PHILOX)
+    >>> bits.shape, bits.dtype
+    ((4,), dtype('uint32'))
+    """
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
 
 
 def create_token(_: Any = None) -> Array:
@@ -86,3 +104,50 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
     True
     """
     return random.rng_uniform(a, b, shape)
+
+
+def rng_bit_generator(
+    key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = np.uint32,
+    algorithm: RandomAlgorithm | int | str = RandomAlgorithm.RNG_DEFAULT, *,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """The next state of a generator, and random bits; the default algorithm depends on the platform (CPU: Philox).
+
+    The state is a vector of uint64, or four words of uint32.
+
+    >>> from atled import lax
+    >>> state, bits = rng_bit_generator(lax.iota("uint64", 2), (2, 3))
+    >>> bits.shape, bits.dtype, state.shape
+    ((2, 3), dtype('uint32'), (2,))
+    """
+    name = RandomAlgorithm(algorithm).name if not isinstance(algorithm, str) else algorithm
+    chosen = {"RNG_DEFAULT": "DEFAULT", "RNG_THREE_FRY": "THREE_FRY", "RNG_PHILOX": "PHILOX"}.get(name, name)
+    words = asarray(key)
+    is_narrow = words.dtype == np.uint32 and words.shape == (4,)  # as JAX's "rbg" keys: two words of 64 bits
+    seed = bitcast_convert_type(words.reshape(2, 2), np.uint64) if is_narrow else words
+    state, bits = random.rng_bit_generator(seed, tuple(shape), dtypes.canonical(dtype), chosen)
+    if is_narrow:
+        state = bitcast_convert_type(state, np.uint32).reshape(4)
+    return state, placed(bits, out_sharding, "rng_bit_generator")
+
+
+def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Array:
+    """A Fourier transform of the last axes.
+
+    >>> import atled.numpy as jnp
+    >>> fft(jnp.array([1.0, 0.0, -1.0, 0.0]), "rfft", (4,))
+    Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
+    """
+    return _fft.fft(x, str(getattr(fft_type, "name", fft_type)).upper(), tuple(fft_lengths))
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """The same pytree, behind an optimization barrier.
+
+    >>> import atled
+    >>> f = atled.jit(lambda x: optimization_barrier(x + 1) * 2)  # the two ops are not fused
+    >>> f(3.0)
+    Array(8., dtype=float32, weak_type=True)
+    """
+    leaves, structure = tree.flatten(operand)
+    return structure.unflatten(shape.optimization_barrier(*leaves)) if leaves else operand

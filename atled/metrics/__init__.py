@@ -10,12 +10,12 @@ results are float64. `where` excludes the padding of a batch. The result of an e
 one that has seen NaN, or labels out of range.
 """
 
-from atled.metrics.classification import F1, Accuracy, ConfusionMatrix, IoU, Precision, Recall, TopK
-from atled.metrics.means import R2, Mean, Perplexity
-from atled.metrics.metric import Metric
-from atled.metrics.ranking import AUC, AveragePrecision, auc, average_precision
+from atled.core import lazy
 
-__all__ = [
-    "AUC", "F1", "R2", "Accuracy", "AveragePrecision", "ConfusionMatrix", "IoU", "Mean", "Metric", "Perplexity",
-    "Precision", "Recall", "TopK", "auc", "average_precision",
-]  # fmt: skip
+_AT_ONCE = {
+    "classification": "Accuracy ConfusionMatrix F1 IoU Precision Recall TopK",
+    "means": "Mean Perplexity R2",
+    "metric": "Metric",
+    "ranking": "AUC auc average_precision AveragePrecision",
+}
+__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "", _AT_ONCE)

@@ -13,8 +13,8 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, type_of
-from atled.core.config import scope
 from atled.core.program import Recorder
+from atled.core.settings import scope
 from atled.core.trace import Tracer, bind, state
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray

@@ -13,8 +13,8 @@ import numpy as np
 
 from atled.core import dtypes, errors, rewriting, source
 from atled.core.array import Array, describe, type_of
-from atled.core.config import scope
 from atled.core.program import Literal
+from atled.core.settings import scope
 from atled.core.trace import state
 from atled.core.types import ArrayType
 from atled.ops import conversion, shape
@@ -246,7 +246,7 @@ def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
     first = shapes[0]
     if all([s == first or s == () for s in shapes]) or (first == () and len({s for s in shapes if s != ()}) == 1):
         return list(operands)
-    how = scope().ranks
+    how = scope().rank_promotion
     if how != "allow" and len({len(s) for s in shapes if s}) > 1:
         _mind_ranks(name, shapes, how)
     try:
@@ -264,7 +264,7 @@ def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
 
 def _mind_ranks(name: str, shapes: Sequence[tuple[int, ...]], how: str) -> None:
     message = (
-        f"{name}: ranks differ, and numpy_rank_promotion is {how!r}; got shapes {' and '.join(map(str, shapes))}."
+        f"{name}: ranks differ, and rank_promotion is {how!r}; got shapes {' and '.join(map(str, shapes))}."
         + source.describe(source.here())
         + "\n  try: x[None, :] or reshape, to say which axis meets which."
     )

@@ -11,7 +11,7 @@ from atled.core import dtypes as _dtypes
 from atled.engine import client
 from atled.numpy.inspection import KINDS
 
-__all__ = ["NamespaceInfo"]
+__all__ = ["NamespaceInfo", "__array_api_version__", "__array_namespace_info__"]
 
 _NAMES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
@@ -55,3 +55,15 @@ class NamespaceInfo:
                 raise ValueError(f"dtypes: a kind is one of {', '.join(map(repr, KINDS))}; got {k!r}.")
         letters = "".join([KINDS[k] for k in kinds])
         return {name: dtype for name, dtype in by_name.items() if _dtypes.kind(dtype) in letters}
+
+
+def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807
+    """The array API standard's inspection functions: `devices()`, `dtypes()`, `default_dtypes()`, `capabilities()`.
+
+    >>> __array_namespace_info__().default_dtypes()["real floating"]
+    dtype('float32')
+    """
+    return NamespaceInfo()
+
+
+__array_api_version__ = "2025.12"

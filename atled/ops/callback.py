@@ -81,53 +81,8 @@ class Host:
 _BELOW = {"b": "b", "i": "bi", "u": "bi", "f": "bif", "c": "bifc"}
 
 
-class Effect:
-    """The base class of effects: what ops do besides computing, in `effects` of equations and programs.
-
-    >>> class Writes(Effect):
-    ...     pass
-    >>> effects = frozenset({Writes()})
-    >>> [isinstance(e, Effect) for e in effects]
-    [True]
-    """
-
-    def __str__(self) -> str:
-        return type(self).__name__.removesuffix("Effect")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
-
-class DebugEffect(Effect):
-    """The effect of `debug.print`, `debug.log` and `debug.callback`.
-
-    >>> import atled
-    >>> program = atled.make_jaxpr(lambda x: atled.debug.print("{}", x))(1.0)
-    >>> [isinstance(e, atled.debug.DebugEffect) for e in program.effects]
-    [True]
-    """
-
-
-class OrderedDebugEffect(Effect):
-    """The effect of `debug.print`, `debug.log` and `debug.callback` with `ordered=True`.
-
-    >>> import atled
-    >>> program = atled.make_jaxpr(lambda x: atled.debug.print("{}", x, ordered=True))(1.0)
-    >>> [isinstance(e, atled.debug.OrderedDebugEffect) for e in program.effects]
-    [True]
-    """
-
-
-class IOEffect(Effect):
-    """The effect of `io_callback`."""
-
-
-class OrderedIOEffect(Effect):
-    """The effect of `io_callback` with `ordered=True`."""
-
-
-DEBUG = {False: DebugEffect(), True: OrderedDebugEffect()}  # by whether it is ordered
-IO = {False: IOEffect(), True: OrderedIOEffect()}
+DEBUG = {False: "debug", True: "ordered debug"}  # effects, by whether they are ordered
+IO = {False: "io", True: "ordered io"}
 
 
 class Callback(Op):
@@ -136,15 +91,12 @@ class Callback(Op):
     gives_tuple = True
     runs_on_host = True
     host: Host
-    effect: Effect | None
+    effect: str | None  # a value of `DEBUG` or `IO`
     vmap_method: str | None = None
 
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
         return self.effect is not None
-
-    def effects(self, *types: ArrayType) -> frozenset[Any]:
-        return frozenset() if self.effect is None else frozenset([self.effect])
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         for t in types:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.core.config import scope
 from atled.core.op import LinearOp
+from atled.core.settings import scope
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear
 from atled.ops import conversion, elementwise, shape

@@ -99,12 +99,12 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     True
     """
     kinds = (NamedSharding, PartitionSpec)
-    given, prefix = tree.flatten(shardings, is_leaf=lambda s: s is None or isinstance(s, kinds))
+    way_out = "one sharding for a whole dict or list."
+    is_one = lambda s: s is None or isinstance(s, kinds)  # noqa: E731
+    given = tree.spread(shardings, x, is_one, "with_sharding_constraint: shardings", way_out)
     out = []
     leaves, structure = tree.flatten(x)
-    parts = prefix.flatten_up_to(x)
-    per_leaf = [s for s, part in zip(given, parts, strict=True) for _ in tree.leaves(part)]
-    for leaf, s in zip(leaves, per_leaf, strict=True):
+    for leaf, s in zip(leaves, given, strict=True):
         if isinstance(s, PartitionSpec):
             s = resolved(s, "with_sharding_constraint")
         if s is not None:

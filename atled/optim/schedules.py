@@ -11,6 +11,12 @@ from atled.core import errors
 from atled.core.array import ArrayLike
 from atled.core.tree_nodes import static, struct
 
+__all__ = [
+    "Exponential", "Falling", "InverseSqrt", "Joined", "Piecewise", "Schedule", "cosine", "exponential",
+    "inverse_sqrt", "joined", "linear", "one_cycle", "piecewise", "polynomial", "restarts", "warmup",
+]  # fmt: skip
+__dir__ = __all__.copy
+
 
 class Schedule:
     """A rate that is a function of the step, from 0. Subclasses are structs with `at(step, dtype)`.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import config, dtypes, errors, rewriting, source
+from atled.core import dtypes, errors, rewriting, settings, source
 from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.engine.array import DeviceArray, wrap
 from atled.numpy.creation import asarray
@@ -79,7 +79,7 @@ def use(name: str, key: Any) -> Any:
         else:
             says = f"random.{name}: this key was used before, {before}, so the same random numbers come again."
             instead = "key, sub = random.split(key), or random.clone(key) if that is intended."
-            if config.read("jax_debug_key_reuse"):
+            if settings.read("key_reuse") == "raise":
                 raise errors.KeyReuseError(errors.explained(says, instead))
             errors.warn(says, KeyReuseWarning, instead)
     return checked

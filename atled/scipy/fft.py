@@ -20,6 +20,7 @@ from atled.ops import conversion, elementary, shape
 from atled.staging.jit import library_function
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
+__dir__ = __all__.copy
 
 _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}

@@ -17,6 +17,7 @@ from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_
 from atled.staging.jit import library_function
 
 __all__ = ["RegularGridInterpolator"]
+__dir__ = __all__.copy
 
 
 def _points(xi: Any, count: int) -> Any:

@@ -18,6 +18,7 @@ from atled.scipy.fft import dct, idct
 from atled.staging.jit import library_function
 
 __all__ = ["map_coordinates"]
+__dir__ = __all__.copy
 
 _MODES = {
     "constant": "constant", "grid-constant": "constant", "nearest": "nearest", "wrap": "wrap", "grid-wrap": "wrap",

@@ -17,6 +17,7 @@ from atled.scipy.line_search import Point, line_search, noise
 from atled.transforms.grad import value_and_grad
 
 __all__ = ["OptimizeResults", "minimize"]
+__dir__ = __all__.copy
 
 
 class OptimizeResults(NamedTuple):

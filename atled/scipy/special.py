@@ -53,6 +53,7 @@ __all__ = [
     "owens_t", "poch", "polygamma", "rel_entr", "sici", "softmax", "spence", "sph_harm_y", "wofz", "xlog1py",
     "xlogy", "zeta",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 # -- Bessel functions -------------------------------------------------------------------------------------------------

@@ -150,8 +150,6 @@ class TracedFunction(_Stage):
     def program(self) -> Program:
         return self._traced.program
 
-    jaxpr = program
-
     @property
     def out_info(self) -> Any:
         """Shapes and dtypes of the results, in their tree, with shardings from `out_shardings`."""

@@ -14,11 +14,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from atled.core import config, dtypes, errors, tree
+from atled.core import dtypes, errors, settings, tree
 from atled.core.array import Array, describe, type_of, unwrapped
-from atled.core.config import scope
 from atled.core.exact import IdentityKey, WeakIdentityDict, exact
 from atled.core.program import Literal, Program, Recorder, evaluate, inline, record
+from atled.core.settings import scope
 from atled.core.sharding import current_mesh
 from atled.core.trace import Tracer, bind, leaving, received, state
 from atled.core.types import ArrayType
@@ -157,7 +157,7 @@ def _everyone() -> list[Shared]:
         return list(_all_shared)
 
 
-config.on_global_change.append(_forget_launches)
+settings.on_global_change.append(_forget_launches)
 on_pressure.append(_forget_traces)
 client.on_fork.append(_forget_launches)
 client.on_reset.append(clear_caches)
@@ -263,7 +263,7 @@ def _trace_key(shared: Shared) -> tuple[Any, ...]:
     """The context part of the trace cache key: settings, mesh, axes in scope."""
     axes = tuple([(a.name, a.size) for a in state.axes.values()]) if state.axes else ()
     is_placed = not shared.options.is_library or "out_sharding" in shared.options.static_argnames
-    return config.trace_key(), axes, current_mesh() if is_placed else None
+    return settings.trace_key(), axes, current_mesh() if is_placed else None
 
 
 def _record(shared: Shared, call: Arguments, types: Sequence[ArrayType | None]) -> Traced:
@@ -329,7 +329,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         _check_numbers(shared, call)
     types = call.types()
     arrays = [x if type(x) is DeviceArray else as_array(x, t) for x, t in zip(call.leaves, types, strict=True)]
-    start, began = time.perf_counter(), (shared.traces, config.changes[0])
+    start, began = time.perf_counter(), (shared.traces, settings.changes[0])
     traced = _trace(shared, call, types)
     if traced.notes:
         _say(traced.notes)
@@ -356,7 +356,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         execute = taking(execute, left, len(given))
         if not waiting and not is_found:  # a function created anew for each call is not called again
             with _lock:
-                if shared.traces is began[0] and config.changes[0] == began[1]:  # the caches were not cleared meanwhile
+                if shared.traces is began[0] and settings.changes[0] == began[1]:  # no cache was cleared
                     _remember(shared, call, traced, arrays, (execute, ready.handlers, ready.placed, held))
     try:
         out = ready(buffers)

@@ -12,10 +12,10 @@ import re
 import reprlib
 from typing import Any, NamedTuple
 
-from atled.core import config, source, tree, tree_nodes
-from atled.core.config import scope
+from atled.core import settings, source, tree, tree_nodes
 from atled.core.differences import difference
 from atled.core.exact import exact
+from atled.core.settings import scope
 from atled.core.sharding import NamedSharding
 from atled.core.types import ArrayType
 from atled.staging.signature import Arguments, Signature, leaf_names
@@ -42,7 +42,7 @@ def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:
     names = () if signature.options.is_library else tuple(leaf_names(signature, call))
     types = tuple(call.types())
     places = tuple([_place(x) for x in call.leaves])
-    return Compile(types, call.statics, milliseconds, names, call.structure, config.trace_key(), places)
+    return Compile(types, call.statics, milliseconds, names, call.structure, settings.trace_key(), places)
 
 
 def _place(x: Any) -> str:

@@ -19,8 +19,8 @@ import numpy as np
 
 from atled.core import errors, source, tree
 from atled.core.array import type_of, wide
-from atled.core.config import scope
 from atled.core.exact import Plain, exact
+from atled.core.settings import scope
 from atled.core.trace import Tracer
 from atled.core.tree_code import Code, Mismatch, builder, matcher
 from atled.engine.array import DeviceArray, as_array

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import errors, tree
-from atled.core.config import scope
+from atled.core.settings import scope
 from atled.engine.array import DeviceArray, as_array, suspect
 from atled.engine.watch import Finding, is_bad, known_origin, watched
 

@@ -40,9 +40,10 @@ def _argument(f: Any, path: Any) -> str:
 def _origin(program: Program, x: Var | Literal, names: list[str]) -> str:
     if isinstance(x, Literal):
         return "a literal value"
-    if x in program.constvars:
+    count = len(program.consts)
+    if x in program.inputs[:count]:
         return "a value that the function closes over"
-    for v, name in zip(program.invars, names, strict=True):
+    for v, name in zip(program.inputs[count:], names, strict=True):
         if v is x:
             return f"from the argument {name}"
     for e in program.equations:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from atled.core import config
+from atled.core import settings
 from atled.core.source import named_scope
 from atled.core.trace import bottom, state
 from atled.staging.jit import jit
@@ -49,13 +49,13 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> float(f(2.0))
     2.0
     """
-    base, token = state.base, config.ordinary()
+    base, token = state.base, settings.ordinary()
     state.base = bottom()
     try:
         yield
     finally:
         state.base = base
-        config.restore(token)
+        settings.restore(token)
 
 
 def fwd_and_bwd(

@@ -355,25 +355,14 @@ def _is_sharding(x: Any) -> bool:
 
 def flat_shardings(boxed: ShardingTree | None, target: Any, name: str, what: str) -> list[Any]:
     """One sharding, or None, for each leaf of `target`, from a prefix tree of them."""
-    count = len(tree.leaves(target))
     if boxed is None:
-        return [None] * count
+        return [None] * len(tree.leaves(target))
     prefix = boxed.tree
-    if _is_sharding(prefix):
-        return [concrete(prefix, what)] * count
-    if isinstance(prefix, list) and isinstance(target, tuple):
-        prefix = tuple(prefix)
-    if what == "in_shardings" and isinstance(target, tuple) and len(target) == 1 and not isinstance(prefix, tuple):
+    is_one = _is_sharding(prefix) or isinstance(prefix, (tuple, list))
+    if what == "in_shardings" and isinstance(target, tuple) and len(target) == 1 and not is_one:
         prefix = (prefix,)
-    shardings, structure = tree.flatten(prefix, is_leaf=_is_sharding)
-    try:
-        parts = structure.flatten_up_to(target)
-    except ValueError as error:
-        raise ValueError(
-            f"jit: {what} of {name} must be a prefix of the tree it describes. {error}"
-            "\n  try: one sharding for a whole dict or list, or a tuple with a sharding or None for each argument."
-        ) from None
-    return [concrete(s, what) for s, part in zip(shardings, parts, strict=True) for _ in tree.leaves(part)]
+    way_out = "one sharding for a whole dict or list, or a tuple with a sharding or None for each argument."
+    return [concrete(s, what) for s in tree.spread(prefix, target, _is_sharding, f"jit: {what} of {name}", way_out)]
 
 
 def concrete(s: Any, what: str) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from atled import metrics
 from atled.core import errors, tree
 from atled.core.array import describe
-from atled.core.config import override
+from atled.core.settings import override
 from atled.staging.jit import eval_shape, jit
 from atled.train.bars import Progress
 from atled.train.feeds import arguments, feed, fitting

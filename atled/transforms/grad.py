@@ -13,6 +13,7 @@ import numpy as np
 
 from atled.core import errors, tree
 from atled.core.array import describe, is_array_like, type_of
+from atled.core.flags import kept
 from atled.core.mask import ALL
 from atled.core.program import evaluate, record
 from atled.core.source import describe as describe_source
@@ -309,7 +310,7 @@ class _Chosen:
     @property
     def moving(self) -> list[Any]:
         """The leaves to differentiate with respect to."""
-        return self.leaves if self.is_active is None else [x for x, a in zip(self.leaves, self.is_active) if a]
+        return self.leaves if self.is_active is None else kept(self.is_active, self.leaves)
 
     def __call__(self, *values: Any, **kwargs: Any) -> Any:
         full = list(self.args)
@@ -326,7 +327,7 @@ class _Chosen:
     def moving_in(self, made: Any) -> list[Any]:
         """The values of a tree of arguments at the differentiated leaves."""
         flags = self.is_active or [True] * len(self.leaves)
-        return [x for x, a in zip(self.structure.flatten_up_to(made), flags, strict=True) if a]
+        return kept(flags, self.structure.flatten_up_to(made))
 
 
 def _active(structure: tree.Structure, leaves: Sequence[Any], wrt: Any, is_one: bool = False) -> Sequence[bool] | None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from atled.core import source
 from atled.core.array import type_of
-from atled.core.config import scope
 from atled.core.program import Equation, Program, Var, record
+from atled.core.settings import scope
 from atled.core.trace import Interpreter, Place, Tracer, entered, state
 from atled.core.types import Zero
 from atled.transforms.jvp import Jvp

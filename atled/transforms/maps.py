@@ -13,9 +13,9 @@ import numpy as np
 
 from atled.core import dtypes, errors, tree, tree_nodes
 from atled.core.array import Array, type_of
-from atled.core.config import scope
 from atled.core.op import instantiate
 from atled.core.program import Equation, Literal, Program, Var, evaluate
+from atled.core.settings import scope
 from atled.core.trace import Tracer, state
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion

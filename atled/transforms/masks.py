@@ -18,6 +18,7 @@ import numpy as np
 
 from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
+from atled.core.flags import kept
 from atled.core.mask import ALL, PRODUCTS, SLOPES, SUMS, Mask
 from atled.core.program import Program, Var, evaluate, pruned, record_closed, used
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
@@ -192,7 +193,7 @@ class MaskedProgram:
         values = pruned(self.both, [i < n for i in range(len(self.both.outputs))])
         used = {v for e in values.equations for v in e.operands if type(v) is Var} | set(values.outputs)
         self.needs = [v in used for v in values.inputs[count:]]
-        extra = [v for v, b in zip(values.inputs[count:], self.needs, strict=True) if b]
+        extra = kept(self.needs, values.inputs[count:])
         self.values = Program([*values.inputs[:count], *extra], values.equations, values.outputs, program.name)
 
     @property

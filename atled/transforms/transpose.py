@@ -7,6 +7,7 @@ from typing import Any
 
 from atled.core import source
 from atled.core.arithmetic import arithmetic
+from atled.core.flags import kept, left_out, merged
 from atled.core.op import instantiate
 from atled.core.program import Equation, Program, Var, record_closed
 from atled.core.trace import bind, entered, state
@@ -85,16 +86,14 @@ def transpose_program(
     """
 
     def make() -> tuple[Program, tuple[bool, ...]]:
-        unknown = [v for v, b in zip(program.inputs, is_linear, strict=True) if b]
-        known = [v for v, b in zip(program.inputs, is_linear, strict=True) if not b]
+        unknown = kept(is_linear, program.inputs)
+        known = left_out(is_linear, program.inputs)
         nonzero: list[bool] = []
 
         def f(*operands: Any) -> list[Any]:
             env = dict(zip(known, operands, strict=False))
-            given = iter(operands[len(known) :])
-            cotangents = [
-                next(given) if h else Zero(v.type) for v, h in zip(program.outputs, has_cotangent, strict=True)
-            ]
+            zeros = [Zero(v.type) for v in left_out(has_cotangent, program.outputs)]
+            cotangents = merged(has_cotangent, operands[len(known) :], zeros)
             linear = _run_known(program, env, set(unknown))
             out = backward(
                 linear, program.outputs, cotangents, unknown, lambda v: env.get(v, v) if type(v) is Var else v

@@ -12,8 +12,8 @@ import numpy as np
 
 from atled.core import errors, source, tree
 from atled.core.array import Array, describe, type_of
-from atled.core.config import scope
 from atled.core.program import Program, evaluate, record_closed
+from atled.core.settings import scope
 from atled.core.trace import Axis, Interpreter, Tracer, entered, leaving, received, state
 from atled.core.types import ArrayType
 from atled.ops import shape
@@ -211,30 +211,17 @@ def _is_axis(x: Any) -> bool:
 
 def _flat_axes(name: str, axes: Any, target: Any) -> list[Any]:
     """One axis for each leaf of `target`, from a prefix tree of axes."""
-    if _is_axis(axes):
-        return [axes] * len(tree.leaves(target))
-    if isinstance(axes, list) and isinstance(target, tuple):
-        axes = tuple(axes)
-    prefix_axes, prefix = tree.flatten(axes, is_leaf=_is_axis)
-    try:
-        subtrees = prefix.flatten_up_to(target)
-    except ValueError as error:
-        if isinstance(axes, tuple) and isinstance(target, tuple) and len(axes) != len(target):
-            what, many = ("arguments", "argument") if name == "in_axes" else ("results", "result")
-            raise ValueError(
-                f"vmap: {name} must have an entry for each {many}; got {len(axes)} for {len(target)} {what}."
-                "\n  try: an entry for each, None for those that are not mapped."
-            ) from None
+    if isinstance(axes, (list, tuple)) and type(target) is tuple and len(axes) != len(target):
+        what, many = ("arguments", "argument") if name == "in_axes" else ("results", "result")
         raise ValueError(
-            f"vmap: {name} must be a prefix of the tree it describes. {error}"
-            "\n  try: one axis for a whole dict or list, or a dict or list with an axis for each part."
-        ) from None
-    out = []
-    for axis, subtree in zip(prefix_axes, subtrees, strict=True):
+            f"vmap: {name} must have an entry for each {many}; got {len(axes)} for {len(target)} {what}."
+            "\n  try: an entry for each, None for those that are not mapped."
+        )
+    way_out = "one axis for a whole dict or list, or a dict or list with an axis for each part."
+    for axis in (flat := tree.spread(axes, target, _is_axis, f"vmap: {name}", way_out)):
         if not _is_axis(axis):
             raise TypeError(f"vmap: {name} holds ints and None; got {describe(axis)}.")
-        out.extend([axis] * len(tree.leaves(subtree)))
-    return out
+    return flat
 
 
 def _batch_size(leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | None, structure: Any) -> int:

@@ -31,7 +31,7 @@ def spec(path: tuple[Any, ...]) -> P:
 
 
 def main(data: int, model: int, is_quick: bool) -> dict[str, Any]:
-    atled.config.update("cache", False)
+    atled.settings.update("cache", False)
     mesh = atled.make_mesh((data, model), ("data", "model"))
     step, (params, state, tokens) = gpt2(
         atled_library(), layers=2 if is_quick else 12, width=128, heads=8, vocab=512, batch=2 * data, length=32

@@ -45,7 +45,7 @@ def run(size: int, is_apart: bool, is_quick: bool) -> dict[str, Any]:
 
 
 def main(rank: int, size: int, address: str, is_quick: bool) -> dict[str, Any]:
-    atled.config.update("cache", False)
+    atled.settings.update("cache", False)
     began = time.perf_counter()
     if size > 1:
         distributed.initialize(address, size, rank, serve=False)

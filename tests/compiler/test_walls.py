@@ -5,7 +5,7 @@ import numpy as np
 import atled
 import atled.numpy as jnp
 from atled.compiler.walls import walls
-from atled.core import config
+from atled.core import settings
 from atled.engine import execute
 
 
@@ -39,7 +39,7 @@ def instructions(steps):
 def test_compiled_code_grows_in_proportion(monkeypatch):
     have = instructions(30), instructions(10)
     assert have[0] < 3.5 * have[1]
-    with config.override(cache=False):
+    with settings.override(cache=False):
         monkeypatch.setattr("atled.compiler.lower.walls", lambda program: ())
         atled.clear_caches()
         execute.forget()

@@ -159,7 +159,7 @@ def test_names_and_limits():
         and jnp.issubdtype("int4", np.integer)
         and not jnp.issubdtype("int4", np.floating)
     )
-    assert jnp.issubdtype(atled.random.key(0).dtype, atled.dtypes.prng_key)
+    assert jnp.issubdtype(atled.random.key(0).dtype, atled.jax.dtypes.prng_key)
     assert (
         jnp.float32 == np.dtype("float32")
         and np.dtype(jnp.bfloat16) == ml_dtypes.bfloat16

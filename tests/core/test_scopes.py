@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import gc
+import os
+import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -14,7 +18,7 @@ import numpy as np
 
 import atled
 import atled.numpy as jnp
-from atled.core import config
+from atled.core import settings
 from atled.core.sharding import current_mesh, set_mesh
 
 
@@ -75,14 +79,14 @@ def test_statements_hold_for_the_process():
     seen = []
     try:
         set_mesh(mesh("p"))
-        config.update("x64", True)
+        settings.update("x64", True)
         in_threads(lambda: seen.append((current_mesh().axis_names, jnp.asarray(1.0).dtype.name)))
         with set_mesh(mesh("q")):
             assert current_mesh().axis_names == ("q",)
         assert current_mesh().axis_names == ("p",)
     finally:
-        config.update("mesh", None)
-        config.update("x64", False)
+        settings.update("mesh", None)
+        settings.update("x64", False)
     assert seen == [(("p",), "float64")] and current_mesh() is None
 
 
@@ -151,7 +155,7 @@ def test_settings_are_restored_after_ctrl_c():
     code = """
         import os, signal, threading, time
         import atled, atled.numpy as jnp
-        from atled.core.config import scope
+        from atled.core.settings import scope
         f, x = atled.jit(lambda x: x + 1.0), jnp.ones(3)
         with atled.enable_x64(), atled.debug_nans(False): f(x)
         f(x)
@@ -200,12 +204,12 @@ def test_clearing_while_others_call():
         while time.time() < end:
             f.clear_cache()
             atled.clear_caches()
-            config.update("explain_compiles", False)
+            settings.update("explain_compiles", False)
 
     try:
         in_threads(call, call, clear)
     finally:
-        config.update("explain_compiles", True)
+        settings.update("explain_compiles", True)
 
 
 def test_threads_that_meet_a_new_function_compile_it_once(monkeypatch):
@@ -226,13 +230,13 @@ def test_threads_that_meet_a_new_function_compile_it_once(monkeypatch):
         barrier.wait()
         meeting(x)
 
-    with config.override(cache=False):
+    with settings.override(cache=False):
         meeting.lower(jnp.ones(7))  # the ops that the trace itself needs
-    config.update("cache", False)
+    settings.update("cache", False)
     try:
         in_threads(*[call] * 8)
     finally:
-        config.update("cache", True)
+        settings.update("cache", True)
     assert compiled.count("meeting") == 1 and len(meeting.compiles) == 1
 
 
@@ -268,3 +272,12 @@ def test_errors_of_others_are_printed_as_ever():
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
     assert done.stderr.count("File") == 2 and "KeyError: 'mine'" in done.stderr
+
+
+def test_the_guide_lists_all_settings_with_their_defaults():
+    page = pathlib.Path(atled.__file__).parents[1] / "docs" / "guide" / "settings.md"
+    rows = re.findall(r"^\| `(\w+)` \| `(.+?)` \|", page.read_text(), re.M)
+    code = "from atled.core.settings import NAMES, read; print([(n, repr(read(n))) for n in NAMES])"
+    plain = {k: v for k, v in os.environ.items() if "ATLED_" not in k}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=plain)
+    assert sorted(rows) == sorted([(n, v.replace("'", '"')) for n, v in ast.literal_eval(done.stdout)])

@@ -49,7 +49,7 @@ def test_the_first_time_nothing_is_said(caplog):
     f(1.0), f(2.0), f(3.0)
     jnp.sin(jnp.ones(3)), jnp.sin(jnp.ones(4))
     assert caplog.text == ""
-    with atled.config.override(explain_compiles=False):
+    with atled.settings.override(explain_compiles=False):
         f(jnp.ones(2))
     assert caplog.text == ""
 

@@ -15,7 +15,7 @@ from atled.core import source
 def test_a_traceback_shows_the_lines_of_a_launch():
     f = atled.jit(lambda x: x + 1)
     f(jnp.ones(3)), f(jnp.ones(3))
-    with atled.config.override(hide_frames=False), pytest.raises(TypeError) as caught:
+    with atled.settings.override(hide_frames=False), pytest.raises(TypeError) as caught:
         f("a")
     frames = [s for s in traceback.extract_tb(caught.value.__traceback__) if s.filename.startswith("<atled ")]
     assert frames and all([s.line for s in frames]) and "miss((x" in frames[0].line

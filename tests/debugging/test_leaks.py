@@ -105,9 +105,9 @@ def _use(read):
 def test_checking_leaks():
     kept = []
     leak = atled.jit(lambda x: kept.append(x) or x * 2)
-    with pytest.raises(atled.errors.UnexpectedTracerError, match=r"of jit, kept in kept"), atled.checking_leaks():
+    with pytest.raises(atled.errors.UnexpectedTracerError, match=r"of jit, kept in kept"), atled.jax.checking_leaks():
         leak(1.0)
     kept.clear()
-    with atled.checking_leaks():
+    with atled.jax.checking_leaks():
         assert float(atled.jit(atled.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: c * x, x)))(1.0)) == 4.0
         atled.vmap(atled.checkpoint(lambda x: x * 2))(atled.numpy.ones(3))

@@ -240,12 +240,12 @@ def test_infinities():
 
 
 def test_the_setting_for_the_whole_process():
-    atled.config.update("debug_nans", True)
+    atled.settings.update("debug_nans", True)
     try:
         with pytest.raises(FloatingPointError, match="log"):
             atled.jit(log_of)(batch)
     finally:
-        atled.config.update("debug_nans", False)
+        atled.settings.update("debug_nans", False)
     assert np.isnan(float(atled.jit(log_of)(batch)))
 
 

@@ -8,7 +8,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax
-from atled.experimental import checkify
+from atled.jax.experimental import checkify
 from atled.sharding import NamedSharding
 from atled.sharding import PartitionSpec as P
 

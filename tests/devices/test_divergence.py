@@ -110,7 +110,7 @@ def test_those_who_know_better_can_say_so():
     x = np.full(8, 4.0, "float32")
     with pytest.raises(ValueError, match="divergent_collectives"):
         mapped(chosen_by_own_value)(x)
-    with atled.config.override(divergent_collectives=True):
+    with atled.settings.override(divergent_collectives=True):
         assert np.array_equal(mapped(chosen_by_own_value)(x), np.full(8, 16.0))
     with pytest.raises(ValueError, match="divergent_collectives"):
         mapped(chosen_by_own_value)(x)

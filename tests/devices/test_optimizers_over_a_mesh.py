@@ -47,7 +47,7 @@ def one(optimizer, model, state):
 def specs(model, state):
     """The specs of all arrays in a state whose shape is that of a parameter with another spec, by path."""
     return {
-        atled.tree_util.keystr(path): x.sharding.spec
+        atled.jax.tree_util.keystr(path): x.sharding.spec
         for path, x in tree.leaves_with_path(state)
         if isinstance(getattr(x, "sharding", None), NamedSharding)
     }

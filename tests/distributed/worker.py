@@ -23,7 +23,7 @@ import atled.numpy as jnp
 from atled import distributed
 from atled.engine import execute
 from atled.engine.world import processes
-from atled.experimental.multihost_utils import reached_preemption_sync_point
+from atled.jax.experimental.multihost_utils import reached_preemption_sync_point
 from atled.sharding import NamedSharding, P
 
 # Gloo writes to the standard output when it connects; what the tests read goes past it.

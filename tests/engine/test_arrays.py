@@ -327,7 +327,7 @@ def test_memory_can_be_looked_at():
 
 
 def test_jit_with_formats():
-    from atled.experimental.layout import Format, Layout
+    from atled.jax.experimental.layout import Format, Layout
 
     sharding = atled.sharding.SingleDeviceSharding(atled.devices()[0])
     x = np.ones((2, 3), "f4")
@@ -345,7 +345,7 @@ def test_jit_with_formats():
 
 
 def test_device_put_with_a_format():
-    from atled.experimental.layout import Format, Layout
+    from atled.jax.experimental.layout import Format, Layout
 
     sharding = atled.sharding.SingleDeviceSharding(atled.devices()[0])
     x = np.ones((2, 3), "f4")

@@ -15,16 +15,16 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.core import config
+from atled.core import settings
 from atled.engine import cache, execute
 
 
 @pytest.fixture
 def folder(tmp_path):
-    before = config.scope().cache_dir
-    config.update("cache_dir", str(tmp_path))
+    before = settings.scope().cache_dir
+    settings.update("cache_dir", str(tmp_path))
     yield tmp_path / "executables"
-    config.update("cache_dir", before)
+    settings.update("cache_dir", before)
 
 
 def entries(folder):
@@ -76,14 +76,14 @@ def test_a_directory_that_others_may_write_to_is_not_used(tmp_path):
     path = tmp_path / "executables"
     path.mkdir()
     path.chmod(0o777)
-    before = config.scope().cache_dir
-    config.update("cache_dir", str(tmp_path))
+    before = settings.scope().cache_dir
+    settings.update("cache_dir", str(tmp_path))
     try:
         with pytest.warns(UserWarning, match="others may write"):
             run_fresh(6)
         assert not entries(path)
     finally:
-        config.update("cache_dir", before)
+        settings.update("cache_dir", before)
 
 
 def test_altered_entries_are_recompiled(folder):
@@ -129,15 +129,15 @@ def test_altered_entries_are_recompiled(folder):
 
 
 def test_the_size_is_bounded(folder):
-    before = config.scope().cache_bytes
-    config.update("cache_bytes", 40_000)
+    before = settings.scope().cache_bytes
+    settings.update("cache_bytes", 40_000)
     cache._written.clear()
     try:
         for n in range(100, 130):
             run_fresh(n)
         assert sum(p.stat().st_size for p in entries(folder)) <= 60_000
     finally:
-        config.update("cache_bytes", before)
+        settings.update("cache_bytes", before)
 
 
 def test_least_recently_used_go_first(folder):
@@ -150,12 +150,12 @@ def test_least_recently_used_go_first(folder):
 
 
 def test_it_can_be_turned_off(folder):
-    config.update("cache", False)
+    settings.update("cache", False)
     try:
         run_fresh(9)
         assert not entries(folder)
     finally:
-        config.update("cache", True)
+        settings.update("cache", True)
 
 
 def test_parallel_processes_share_it(folder, tmp_path):

@@ -46,14 +46,14 @@ def test_settings_count():
     x = np.arange(3, dtype="int64")
     f = atled.jit(lambda x: x * 1)
     assert f(x).dtype == "int64"
-    atled.config.update("narrow", True)
+    atled.settings.update("narrow", True)
     try:
         assert f(x).dtype == "int32" and jnp.asarray(x).dtype == "int32"
         with atled.enable_x64(True):
             assert f(x).dtype == "int64"
         assert f(x).dtype == "int32"
     finally:
-        atled.config.update("narrow", False)
+        atled.settings.update("narrow", False)
     assert f(x).dtype == "int64"
 
 

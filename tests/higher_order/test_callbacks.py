@@ -236,7 +236,7 @@ def test_breakpoint_ends_the_program():
 
 
 def test_programs_with_callbacks_are_not_kept_on_disk(tmp_path):
-    with atled.config.override(cache_dir=str(tmp_path), cache=True):
+    with atled.settings.override(cache_dir=str(tmp_path), cache=True):
         atled.jit(lambda x: sine(x) * 3.0)(1.0)
         assert not [p for p in tmp_path.rglob("*") if p.is_file() and "sine" in p.name]
     with pytest.raises(TypeError, match="export: sine calls back"):

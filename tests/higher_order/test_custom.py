@@ -11,7 +11,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax
-from atled.custom_batching import custom_vmap, sequential_vmap
+from atled.jax.custom_batching import custom_vmap, sequential_vmap
 
 X = np.linspace(-1.0, 2.0, 6, dtype="f4")
 W = np.random.RandomState(0).randn(3, 3).astype("f4")

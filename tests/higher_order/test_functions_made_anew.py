@@ -127,7 +127,7 @@ def test_compiled_once(name, monkeypatch):
     compile_module = execute.compile_module
     monkeypatch.setattr(execute, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
     jnp.ones(3)
-    with atled.core.config.override(cache=False):
+    with atled.core.settings.override(cache=False):
         for _ in range(3):
             f = PATTERNS[name]()
             atled.jit(lambda x: (runs.append(1), f(x))[1])(X)  # noqa: B023
@@ -185,7 +185,7 @@ def test_an_attribute_that_changed_is_seen():
 
 
 def test_methods_of_the_class_of_an_argument_are_read():
-    @atled.tree_util.register_dataclass
+    @atled.jax.tree_util.register_dataclass
     @dataclasses.dataclass
     class Layer:
         w: object
@@ -503,7 +503,9 @@ def test_metaclasses_and_registered_tuples():
     class Row(tuple):
         pass
 
-    atled.tree_util.register_pytree_node(Row, lambda r: (tuple(r), None), lambda _, xs: Row([x * GLOBAL for x in xs]))
+    atled.jax.tree_util.register_pytree_node(
+        Row, lambda r: (tuple(r), None), lambda _, xs: Row([x * GLOBAL for x in xs])
+    )
 
     def change(v):
         global GLOBAL
@@ -535,7 +537,7 @@ def test_results_hold_what_their_own_function_put_there():
         def q(x):
             return x
 
-        return q, atled.jit(lambda x: atled.tree_util.Partial(q, x))
+        return q, atled.jit(lambda x: atled.jax.tree_util.Partial(q, x))
 
     for _ in range(2):
         q, f = make()
@@ -552,7 +554,7 @@ def test_data_that_is_equal_but_not_the_same():
         def __init__(self, x, data):
             self.x, self.data = x, data
 
-    atled.tree_util.register_pytree_node(Node, lambda n: ((n.x,), n.data), lambda d, xs: Node(*xs, d))
+    atled.jax.tree_util.register_pytree_node(Node, lambda n: ((n.x,), n.data), lambda d, xs: Node(*xs, d))
     for h in (1.0, 2.0):
         assert atled.tree.map(lambda x: x, [Node(1.0, Data(1.0, h))])[0].data.h == h
 
@@ -589,7 +591,7 @@ def test_a_decorated_function_has_a_block_for_each_call():
     def run(name, precision):
         with atled.default_matmul_precision(precision):
             wide(name)
-            found[name, "after"] = atled.core.config.scope().matmul_precision, jnp.asarray(1.0).dtype.name
+            found[name, "after"] = atled.core.settings.scope().matmul_precision, jnp.asarray(1.0).dtype.name
 
     threads = [threading.Thread(target=run, args=a) for a in (("a", "highest"), ("b", "float32"))]
     [t.start() for t in threads]

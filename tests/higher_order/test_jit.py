@@ -283,14 +283,14 @@ def test_config_changes_are_seen():
     with atled.enable_x64():
         assert f(1.0).dtype == np.float64
     assert f(1.0).dtype == np.float32
-    atled.config.update("x64", True)
+    atled.settings.update("x64", True)
     try:
         assert f(1.0).dtype == np.float64 and (jnp.ones(2) + 1).dtype == np.float64
     finally:
-        atled.config.update("x64", False)
+        atled.settings.update("x64", False)
     assert f(1.0).dtype == np.float32 and (jnp.ones(2) + 1).dtype == np.float32
     with pytest.raises(AttributeError, match="no setting"):
-        atled.config.update("nonsense", 1)
+        atled.settings.update("nonsense", 1)
 
 
 def test_clear_caches():
@@ -309,7 +309,7 @@ def test_clear_caches_drops_executables(monkeypatch):
     made = []
     compile_module = execute.compile_module
     monkeypatch.setattr(execute, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
-    with atled.core.config.override(cache=False):
+    with atled.core.settings.override(cache=False):
         for _ in range(2):
             made.clear()
             atled.clear_caches()
@@ -428,7 +428,7 @@ def test_compiler_options_under_transformations(monkeypatch):
     close(atled.grad(lambda v: jnp.sum(g(v)))(x), jnp.cos(x) * 1.0625, 1e-6)
     close(atled.vmap(g)(x), jnp.sin(x) * 1.0625, 1e-6)
     assert atled.eval_shape(g, x).shape == (7,)
-    assert "sin" in str(atled.make_jaxpr(g)(x))
+    assert "sin" in str(atled.jax.make_jaxpr(g)(x))
     for inline in (False, True):
         inner = atled.jit(jnp.sin, compiler_options=NO_FUSION, inline=inline)
         with pytest.raises(ValueError, match="part of another compiled function"):

@@ -10,9 +10,9 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax
-from atled.ad_checkpoint import checkpoint_name
 from atled.core.trace import Tracer
 from atled.engine import stablehlo
+from atled.jax.ad_checkpoint import checkpoint_name
 from atled.transforms.linearize import linearize_flat
 
 policies = atled.checkpoint_policies

@@ -4,7 +4,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.custom_derivatives import CustomVJPPrimal, SymbolicZero
+from atled.jax.custom_derivatives import CustomVJPPrimal, SymbolicZero
 
 WAYS = {
     "eager": lambda f: f,

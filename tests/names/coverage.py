@@ -47,7 +47,7 @@ def ours(namespace: str) -> str:
     """The namespace here that stands for a peer's."""
     if namespace in PLACES:
         return PLACES[namespace]
-    return namespace.replace("jax", "atled", 1) if namespace.startswith("jax") else f"atled.{namespace}"
+    return f"atled.{namespace}"
 
 
 def is_there(namespace: str, name: str) -> bool:

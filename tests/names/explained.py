@@ -159,6 +159,9 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "compile_with_env": "`env_flags` are settings of `config`; `compiler_flags` are an error",
         "create_mlir_sourcemap": "columns are counted from 0, as in the source-map format",
     },
+    "jax.experimental.colocated_python": dict.fromkeys(
+        ("colocated_cpu_devices", "colocated_python", "colocated_python_class"), "raises: there is no remote runtime"
+    ),
     "jax.experimental.topologies": {"get_topology_desc": "topology names are those of `atled.topologies`"},
     "jax.experimental.xla_metadata": {"set_xla_metadata": "marks values; as a block or decorator it is an error"},
     "jax.extend.core": {
@@ -285,9 +288,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "programs are traced for a mesh with devices: `set_mesh`": "use_abstract_mesh",
     },
     "jax.experimental": {TYPES_OF_ONES_OWN: "EArray cur_qdd primal_tangent_dtype"},
-    "jax.experimental.colocated_python": {
-        "Python on the machines of a remote runtime": "colocated_cpu_devices colocated_python colocated_python_class",
-    },
     "jax.experimental.custom_partitioning": {
         "partitioning rules for user functions; use `shard_map`":
             "ArrayMapping BATCHING CompoundFactor SdyShardingRule custom_partitioning",

@@ -20,7 +20,7 @@ ORDERS = list(itertools.product((0, 1), repeat=2))
 def with_matrix_unit(monkeypatch):
     """Programs as for a processor that has a unit for products of bfloat16; they run on any."""
     monkeypatch.setattr(stablehlo, "cpu_features", lambda: frozenset({"amx_bf16"}))
-    with atled.config.override(cache=False):
+    with atled.settings.override(cache=False):
         yield
 
 

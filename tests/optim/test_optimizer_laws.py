@@ -87,7 +87,7 @@ def test_the_state_has_names_and_keeps_its_tree(name):
     assert [x.dtype for x in tree.leaves(before)] == [x.dtype for x in tree.leaves(after)]
     leaves = [*tree.leaves(before), *tree.leaves(after)]
     assert not any([atled.core.array.type_of(x).weak for x in leaves])
-    assert all(["<flat" not in atled.tree_util.keystr(p) for p, _ in tree.leaves_with_path(before)])
+    assert all(["<flat" not in atled.jax.tree_util.keystr(p) for p, _ in tree.leaves_with_path(before)])
 
 
 @each

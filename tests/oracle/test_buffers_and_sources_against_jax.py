@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import atled
-from atled.experimental import buffer_callback, source_mapper
+from atled.jax.experimental import buffer_callback, source_mapper
 
 jax = pytest.importorskip("jax")
 their_buffers = pytest.importorskip("jax.experimental.buffer_callback")

@@ -11,7 +11,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax
-from atled.experimental import checkify as ours
+from atled.jax.experimental import checkify as ours
 
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.checkify")
@@ -511,7 +511,7 @@ def test_trees_and_names():
 
 
 def test_custom_vmap():
-    @atled.custom_batching.custom_vmap
+    @atled.jax.custom_batching.custom_vmap
     def f(x):
         return both(A, x)
 
@@ -610,9 +610,9 @@ def test_programs_of_the_guide():
 
 def test_every_op_that_holds_a_program_is_checked():
     """By a rule for its program, or at its results."""
-    from atled.experimental import compute_on
     from atled.higher_order import instrument
     from atled.higher_order.call import Call
+    from atled.jax.experimental import compute_on
 
     def below(cls):
         return {cls}.union(*[below(c) for c in cls.__subclasses__()])
@@ -620,7 +620,7 @@ def test_every_op_that_holds_a_program_is_checked():
     library = {c for c in below(Call) if c.__module__.startswith("atled.")}
     assert library <= set(instrument._RULES), "an op without a rule hides the errors of its program"
     on_host = compute_on.compute_on2(
-        lambda x: jnp.log(x), compute_type="device_host", out_memory_spaces=atled.memory.Space.Device
+        lambda x: jnp.log(x), compute_type="device_host", out_memory_spaces=atled.jax.memory.Space.Device
     )
     solve = lambda x: lax.custom_linear_solve(lambda y: 2 * y, x, lambda _, b: jnp.log(b))
     for f in (on_host, solve, atled.jit(on_host), atled.vmap(on_host)):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import atled
-from atled.experimental import control_deps
+from atled.jax.experimental import control_deps
 
 jax = pytest.importorskip("jax")
 X = np.random.RandomState(0).randn(32, 32).astype("float32")

@@ -9,7 +9,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.example_libraries import optimizers
+from atled.jax.example_libraries import optimizers
 
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.example_libraries.optimizers")

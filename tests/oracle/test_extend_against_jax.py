@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-import atled
+import atled.jax as atled
 
 jax = pytest.importorskip("jax")
 
@@ -164,7 +164,7 @@ def test_backends(library):
     assert isinstance(backend.get_backend(), module(library, "interpreters.xla").Backend)
 
 
-@pytest.mark.parametrize("library", ["atled", "jax"])
+@pytest.mark.parametrize("library", ["atled.jax", "jax"])
 def test_caches_of_backends(library):
     code = f"""
 import functools, {library} as library

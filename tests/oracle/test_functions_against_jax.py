@@ -133,4 +133,4 @@ def test_nn(name):
 
 @pytest.mark.parametrize("name", DIFFERENTIATED)
 def test_gradients_of_nn(name):
-    compare(*[m.grad(lambda x, m=m: (getattr(m.nn, name)(x) * Y).sum())(X) for m in (atled, jax)])
+    compare(*[m.grad(lambda x, m=m: (getattr(m.nn, name)(x) * Y).sum())(X) for m in (atled.jax, jax)])

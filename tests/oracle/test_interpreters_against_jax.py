@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-import atled
+import atled.jax as atled
 
 jax = pytest.importorskip("jax")
 

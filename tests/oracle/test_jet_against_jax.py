@@ -11,7 +11,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax, nn, random
-from atled.experimental.jet import jet
+from atled.jax.experimental.jet import jet
 
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.jet")

@@ -54,7 +54,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_values(name):
-    ours, theirs = (VALUES[name](m.lax) for m in (atled, jax))
+    ours, theirs = (VALUES[name](m.lax) for m in (atled.jax, jax))
     ours, theirs = (list(v) if isinstance(v, (list, tuple)) else [v] for v in (ours, theirs))
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs):

@@ -269,7 +269,7 @@ def test_composites():
     def scaled(x, /, *, by, note=None):
         return {"a": x * by, "b": x + 1}
 
-    made = {m: m.lax.composite(functools.partial(scaled), name="my.scaled", version=2) for m in (atled, jax)}
+    made = {m: m.lax.composite(functools.partial(scaled), name="my.scaled", version=2) for m in (atled.jax, jax)}
     x = normal(3)
     both(lambda m, v: made[m](v, by=2.0), x)
     both(lambda m, v: made[m](v, by=3, note="said"), x)
@@ -398,8 +398,8 @@ def test_kinds_that_arrays_do_not_have(dtype, kind):
 
 def test_compiler_options_in_jaxs_place():
     for options in ({}, {"xla_cpu_enable_fast_math": True}, {"xla_backend_optimization_level": 1}):
-        got, want = (m.jit(lambda x: x + 1).lower(1.0).compile(options)(1.0) for m in (atled, jax))
+        got, want = (m.jit(lambda x: x + 1).lower(1.0).compile(options)(1.0) for m in (atled.jax, jax))
         assert float(got) == float(want)
-    for library in (atled, jax):
+    for library in (atled.jax, jax):
         with pytest.raises((ValueError, jax.errors.JaxRuntimeError), match="No such compile option: 'xla_none'"):
             library.jit(lambda x: x).lower(1.0).compile({"xla_none": True})

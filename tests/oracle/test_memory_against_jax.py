@@ -9,7 +9,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.memory import Space
+from atled.jax.memory import Space
 
 jax = pytest.importorskip("jax")
 X = np.arange(3, dtype="float32")
@@ -17,13 +17,13 @@ KINDS = {"Device": (None, "device"), "Host": ("pinned_host", "pinned_host")}
 
 
 def test_spaces():
-    ours, theirs = (list(m.memory.Space.__members__.items()) for m in (atled, jax))
+    ours, theirs = (list(m.memory.Space.__members__.items()) for m in (atled.jax, jax))
     assert [(n, s.value) for n, s in ours] == [(n, s.value) for n, s in theirs]
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_arrays_are_put_into_a_memory(name):
-    for lib, kind in zip((atled, jax), KINDS[name], strict=True):
+    for lib, kind in zip((atled.jax, jax), KINDS[name], strict=True):
         space = lib.memory.Space[name]
         for x in (X, lib.numpy.asarray(X), lib.device_put(X, lib.memory.Space.Host)):
             y = lib.device_put(x, space)
@@ -35,7 +35,7 @@ def test_arrays_are_put_into_a_memory(name):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_in_compiled_code(name):
-    for lib in (atled, jax):
+    for lib in (atled.jax, jax):
         space = lib.memory.Space[name]
         np.testing.assert_array_equal(lib.jit(lambda x: lib.device_put(x, space) * 2)(X), X * 2)  # noqa: B023
         np.testing.assert_array_equal(lib.vmap(lambda x: lib.device_put(x, space))(X), X)  # noqa: B023
@@ -105,7 +105,7 @@ def warned(f):
 @pytest.mark.parametrize("name", LOSING)
 def test_lost_imaginary_parts(name):
     assert jnp.ComplexWarning is jax.numpy.ComplexWarning is np.exceptions.ComplexWarning
-    for lib in (atled, jax):
+    for lib in (atled.jax, jax):
         z = lib.numpy.asarray(np.array([1 + 2j, 3, 4], "complex64"))
         first, again = warned(lambda: LOSING[name](lib, z))  # noqa: B023
         assert str(first[0].message).startswith("Casting complex values to real discards the imaginary part")
@@ -115,7 +115,7 @@ def test_lost_imaginary_parts(name):
 
 @pytest.mark.parametrize("name", KEEPING)
 def test_kept_imaginary_parts(name):
-    for lib in (atled, jax):
+    for lib in (atled.jax, jax):
         z = lib.numpy.asarray(np.array([1 + 2j, 3, 4], "complex64"))
         assert [*warned(lambda: KEEPING[name](lib, z))] == [[], []]  # noqa: B023
 

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import atled
+import atled.jax as atled
 
 jax = pytest.importorskip("jax")
 
@@ -20,7 +20,7 @@ LIBRARIES = pytest.mark.parametrize("library", [atled, jax], ids=["atled", "jax"
 
 
 def modules(name):
-    return [importlib.import_module(f"{m}.{name}") for m in ("atled", "jax")]
+    return [importlib.import_module(f"{m}.{name}") for m in ("atled.jax", "jax")]
 
 
 def module(library, name):
@@ -294,7 +294,7 @@ def test_policies(library):
 
 
 def test_saved_by_policies(capsys):
-    from atled import ad_checkpoint as ad
+    from atled.jax import ad_checkpoint as ad
 
     f = lambda policy: atled.checkpoint(lambda x: atled.numpy.sin(atled.numpy.sin(x)), policy=policy)
     counts = {}
@@ -428,15 +428,15 @@ def test_machines_by_name():
 
 
 def test_caches_of_compiled_programs(tmp_path):
-    from atled.experimental.compilation_cache import compilation_cache
+    from atled.jax.experimental.compilation_cache import compilation_cache
 
-    before = atled.config.read("cache_dir")
+    before = atled.settings.read("cache_dir")
     try:
         compilation_cache.set_cache_dir(str(tmp_path))
-        assert atled.config.read("cache_dir") == str(tmp_path)
+        assert atled.settings.read("cache_dir") == str(tmp_path)
         compilation_cache.reset_cache()
     finally:
-        atled.config.update("cache_dir", before)
+        atled.settings.update("cache_dir", before)
 
 
 def test_steps():
@@ -513,7 +513,7 @@ def test_sparse_functions():
         results.append(found)
     names = ["coo_fromdense", "coo_todense", "coo_matvec", "coo_matmat"]
     names += ["csr_fromdense", "csr_todense", "csr_matvec", "csr_matmat"]
-    assert all([hasattr(sys.modules["atled.experimental.sparse"], n) for n in names])
+    assert all([hasattr(sys.modules["atled.jax.experimental.sparse"], n) for n in names])
     close(*results)
 
 
@@ -535,7 +535,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("name", ["atled", "jax"])
+@pytest.mark.parametrize("name", ["atled.jax", "jax"])
 def test_the_step_after_a_signal(name):
     done = subprocess.run([sys.executable, "-c", PREEMPTED, name], capture_output=True, text=True, timeout=120)
     assert done.stdout.split()[-3:] == ["False", "True", "False"], done.stderr

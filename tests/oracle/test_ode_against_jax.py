@@ -10,7 +10,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.experimental.ode import odeint
+from atled.jax.experimental.ode import odeint
 
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.ode")

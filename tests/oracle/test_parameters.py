@@ -128,7 +128,7 @@ def test_lax(name):
 @pytest.mark.parametrize("stride", [1, 2, 4])
 def test_conv_transpose_with_consistent_padding(padding, stride):
     compare(*[
-        m.lax.conv_transpose(IMAGE, K, (stride,), padding, use_consistent_padding=True) for m in (atled, jax)
+        m.lax.conv_transpose(IMAGE, K, (stride,), padding, use_consistent_padding=True) for m in (atled.jax, jax)
     ])  # fmt: skip
 
 

@@ -11,13 +11,8 @@ import numpy as np
 import pytest
 from jaxlib.mlir.dialects import stablehlo
 
-import atled
-import atled.extend.core
-import atled.interpreters.ad
-import atled.interpreters.batching
-import atled.interpreters.mlir
-import atled.interpreters.xla
-from atled.extend.core import primitives as p
+import atled.jax as atled
+from atled.jax.extend.core import primitives as p
 
 
 def multiply_add(lib):
@@ -133,7 +128,7 @@ def test_equations_have_one_primitive_for_each_class():
 
 
 def test_an_interpreter_written_for_jax():
-    from atled.extend.core import Literal
+    from atled.jax.extend.core import Literal
 
     inverses = {atled.lax.exp_p: atled.numpy.log, atled.lax.tanh_p: atled.numpy.arctanh}
 
@@ -154,8 +149,8 @@ def test_an_interpreter_written_for_jax():
 
 
 def test_partial_evaluation():
-    from atled.extend.linear_util import wrap_init
-    from atled.interpreters.partial_eval import PartialVal, trace_to_jaxpr_nounits
+    from atled.jax.extend.linear_util import wrap_init
+    from atled.jax.interpreters.partial_eval import PartialVal, trace_to_jaxpr_nounits
 
     def f(x, y):
         return atled.jit(lambda a, b: [a + 1, a * b])(x, y)
@@ -167,7 +162,7 @@ def test_partial_evaluation():
 
 
 def test_transformations_of_functions():
-    from atled.extend import linear_util as lu
+    from atled.jax.extend import linear_util as lu
 
     @lu.transformation_with_aux
     def counted(*args):

@@ -10,8 +10,8 @@ import pytest
 import atled
 from atled import lax
 from atled import numpy as jnp
-from atled.experimental import roofline as our
-from atled.extend.core import Primitive
+from atled.jax.experimental import roofline as our
+from atled.jax.extend.core import Primitive
 from atled.sharding import AbstractMesh, P
 
 jax = pytest.importorskip("jax")
@@ -310,7 +310,7 @@ def test_without_a_rule():
 
 
 def test_rules_of_the_library_can_be_replaced():
-    sine = atled.make_jaxpr(jnp.sin)(1.0).eqns[0].primitive
+    sine = atled.jax.make_jaxpr(jnp.sin)(1.0).eqns[0].primitive
     our.register_roofline(sine)(lambda ctx, x: our.RooflineResult(flops=99))
     try:
         assert our.roofline(jnp.sin)(X)[1].flops == 99

@@ -7,51 +7,39 @@ import threading
 import numpy as np
 import pytest
 
-import atled
+import atled.jax as atled
 import atled.numpy as jnp
-from atled.core import config
+from atled.jax import config
 
 jax = pytest.importorskip("jax")
 
 LIBRARIES = pytest.mark.parametrize("library", [atled, jax], ids=["atled", "jax"])
-# Settings that change nothing here, and a value that JAX takes.
-INERT = {
-    "allow_f16_reductions": True, "array_garbage_collection_guard": "log", "auto_pcast": False,
-    "enable_custom_prng": True, "jax2tf_associative_scan_reductions": True, "legacy_prng_key": "warn",
-    "log_compiles": False, "remove_size_one_mesh_axis_from_type": True, "softmax_custom_jvp": False,
-    "thread_guard": False, "transfer_guard": "log", "transfer_guard_device_to_device": "log",
-    "transfer_guard_device_to_host": "log", "transfer_guard_host_to_device": "log",
-}  # fmt: skip
-SINGLE = {
-    "default_prng_impl": ("threefry2x32", "rbg"), "no_execution": (False, True), "no_tracing": (False, True),
-    "threefry_partitionable": (True, False),
+# Settings with a value that both libraries take; what the others do here is in tests/porting/test_settings_of_jax.py.
+BOTH = {
+    "allow_f16_reductions": False, "array_garbage_collection_guard": "allow", "auto_pcast": True,
+    "default_prng_impl": "threefry2x32", "enable_custom_prng": False, "jax2tf_associative_scan_reductions": False,
+    "legacy_prng_key": "allow", "log_compiles": False, "no_execution": False, "no_tracing": False,
+    "remove_size_one_mesh_axis_from_type": False, "softmax_custom_jvp": True, "thread_guard": False,
+    "threefry_partitionable": True, "transfer_guard": "allow", "transfer_guard_device_to_device": "allow",
+    "transfer_guard_device_to_host": "allow", "transfer_guard_host_to_device": "allow",
 }  # fmt: skip
 
 
 @LIBRARIES
-@pytest.mark.parametrize("name", INERT)
+@pytest.mark.parametrize("name", BOTH)
 def test_settings_that_are_taken(library, name):
-    with getattr(library, name)(INERT[name]):
+    with getattr(library, name)(BOTH[name]):
         assert float(library.jit(lambda x: x + 1)(1.0)) == 2.0
 
 
-@pytest.mark.parametrize("name", SINGLE)
-def test_settings_with_one_value(name):
-    only, other = SINGLE[name]
-    with getattr(jax, name)(only), getattr(atled, name)(only):
-        assert float(atled.jit(lambda x: x * 3)(1.0)) == 3.0
-    with pytest.raises(NotImplementedError, match=f"jax_{name} is always {only!r} here; got {other!r}"):
-        getattr(atled, name)(other)
-
-
 def test_blocks_hold_in_their_context_only():
-    before, seen = config.read("jax_transfer_guard"), []
-    with atled.transfer_guard("log"):
-        thread = threading.Thread(target=lambda: seen.append(config.read("jax_transfer_guard")))
+    seen = []
+    with atled.debug_key_reuse(True), atled.numpy_rank_promotion("raise"):
+        thread = threading.Thread(target=lambda: seen.append(config.read("jax_debug_key_reuse")))
         thread.start()
         thread.join()
-        assert config.jax_transfer_guard == "log" and seen == [before]
-    assert config.read("jax_transfer_guard") == before
+        assert config.jax_debug_key_reuse is True and config.jax_numpy_rank_promotion == "raise" and seen == [False]
+    assert config.read("jax_debug_key_reuse") is False and config.read("jax_numpy_rank_promotion") == "allow"
 
 
 @LIBRARIES

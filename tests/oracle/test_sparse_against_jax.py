@@ -10,7 +10,7 @@ import pytest
 import atled
 import atled.lax
 import atled.numpy as jnp
-from atled.experimental import sparse
+from atled.jax.experimental import sparse
 
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.sparse")

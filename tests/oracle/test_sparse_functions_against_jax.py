@@ -11,8 +11,8 @@ import atled
 import atled.lax
 import atled.numpy as jnp
 import atled.scipy.optimize
-from atled.experimental import sparse
-from atled.experimental.sparse import linalg
+from atled.jax.experimental import sparse
+from atled.jax.experimental.sparse import linalg
 
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.sparse")

@@ -10,7 +10,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import nn
-from atled.example_libraries import stax
+from atled.jax.example_libraries import stax
 
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.example_libraries.stax")

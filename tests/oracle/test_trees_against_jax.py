@@ -9,8 +9,8 @@ import inspect
 
 import pytest
 
-import atled
-from atled import tree, tree_util
+import atled.jax as atled
+from atled.jax import tree, tree_util
 
 jax = pytest.importorskip("jax")
 
@@ -18,7 +18,7 @@ Point = collections.namedtuple("Point", "a b")
 
 
 def pairs(name):
-    return [importlib.import_module(f"{m}.{name}") for m in ("atled", "jax")]
+    return [importlib.import_module(f"{m}.{name}") for m in ("atled.jax", "jax")]
 
 
 @pytest.mark.parametrize("name", ["tree", "tree_util"])

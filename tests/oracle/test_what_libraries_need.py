@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import atled
-from atled.extend import core
-from atled.interpreters import ad
+from atled.jax.extend import core
+from atled.jax.interpreters import ad
 
 jax = pytest.importorskip("jax")
 
-LIBRARIES = pytest.mark.parametrize("library", [atled, jax], ids=["atled", "jax"])
+LIBRARIES = pytest.mark.parametrize("library", [atled.jax, jax], ids=["atled", "jax"])
 
 
 @LIBRARIES

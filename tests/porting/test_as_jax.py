@@ -41,12 +41,12 @@ print("done", sys.argv[1:])
 
 def test_a_script_runs_under_the_command(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    code, out, errors = run("-m", "atled.as_jax", "program.py", "a", "b", path=tmp_path)
+    code, out, errors = run("-m", "atled.jax.as_jax", "program.py", "a", "b", path=tmp_path)
     assert code == 0 and out == "done ['a', 'b']\n", errors
 
 
 def test_an_import_does_it_too(tmp_path):
-    (tmp_path / "program.py").write_text("import atled.as_jax\n" + PROGRAM)
+    (tmp_path / "program.py").write_text("import atled.jax.as_jax\n" + PROGRAM)
     code, out, errors = run("program.py", path=tmp_path)
     assert code == 0 and out.startswith("done"), errors
 
@@ -71,31 +71,33 @@ if __name__ == "__main__":
     print("done")
 """
     )
-    code, out, errors = run("-m", "atled.as_jax", "program.py", path=tmp_path)
+    code, out, errors = run("-m", "atled.jax.as_jax", "program.py", path=tmp_path)
     assert code == 0 and out == "done\n", errors
 
 
 def test_modules_and_pytest_run_under_the_command(tmp_path):
     (tmp_path / "test_one.py").write_text("import jax\n\ndef test_it():\n    assert 'atled' in jax.jit.__module__\n")
-    code, out, errors = run("-m", "atled.as_jax", "-m", "pytest", "-q", "-p", "no:cacheprovider", ".", path=tmp_path)
+    code, out, errors = run(
+        "-m", "atled.jax.as_jax", "-m", "pytest", "-q", "-p", "no:cacheprovider", ".", path=tmp_path
+    )
     assert code == 0 and "1 passed" in out, out + errors
 
 
 def test_a_text_runs_under_the_command(tmp_path):
     text = "import sys, jax; print('atled' in jax.jit.__module__, sys.argv)"
-    code, out, errors = run("-m", "atled.as_jax", "-c", text, "a", path=tmp_path)
+    code, out, errors = run("-m", "atled.jax.as_jax", "-c", text, "a", path=tmp_path)
     assert code == 0 and out.strip() == "True ['-c', 'a']", errors
 
 
 def test_the_real_one_is_refused():
     if importlib.util.find_spec("jax") is None:
         pytest.skip("there is no real one")
-    code, _, errors = run("-c", "import jax, atled.as_jax")
+    code, _, errors = run("-c", "import jax, atled.jax.as_jax")
     assert code == 1 and "the real jax is already imported" in errors
 
 
 def test_what_is_missing_is_reported():
-    program = "import atled.as_jax, jax\ntry: jax.nonsense\nexcept AttributeError: pass\n"
+    program = "import atled.jax.as_jax, jax\ntry: jax.nonsense\nexcept AttributeError: pass\n"
     code, _, errors = run("-c", program, ATLED_AS_JAX_REPORT="1")
     assert code == 0 and "jax.nonsense (1)" in errors
     code, _, errors = run("-c", program)
@@ -113,7 +115,7 @@ def test_our_own_users_keep_their_widths():
 def test_names_that_are_computed_are_not_kept():
     """`jax._src.xla_bridge._backends` is empty until a client is made."""
     text = "import jax, jax._src.xla_bridge as b; n = len(b._backends); jax.devices(); print(n, len(b._backends))"
-    assert run("-m", "atled.as_jax", "-c", text, JAX_PLATFORMS="cpu")[:2] == (0, "0 1\n")
+    assert run("-m", "atled.jax.as_jax", "-c", text, JAX_PLATFORMS="cpu")[:2] == (0, "0 1\n")
 
 
 ORBAX = """
@@ -145,5 +147,5 @@ print("done", jax.jit.__module__)
 def test_orbax_saves_and_restores_arrays_over_a_mesh(tmp_path):
     (tmp_path / "program.py").write_text(ORBAX)
     devices = "--xla_force_host_platform_device_count=8"
-    done = run("-m", "atled.as_jax", "program.py", path=tmp_path, XLA_FLAGS=devices, JAX_PLATFORMS="cpu")
+    done = run("-m", "atled.jax.as_jax", "program.py", path=tmp_path, XLA_FLAGS=devices, JAX_PLATFORMS="cpu")
     assert done[:2] == (0, "done atled.staging.jit\n"), done[2]

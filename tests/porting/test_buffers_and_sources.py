@@ -9,9 +9,9 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.core.config import scope
-from atled.experimental import buffer_callback as buffers
-from atled.experimental import source_mapper
+from atled.core.settings import scope
+from atled.jax.experimental import buffer_callback as buffers
+from atled.jax.experimental import source_mapper
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -15,11 +15,11 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import export, ffi, sharding
-from atled.experimental import jet, mesh_utils, profiler
-from atled.extend import backend, lowering, source_info_util, xla
-from atled.extend.core import Primitive
-from atled.extend.mlir import ir
-from atled.interpreters import mlir, pxla
+from atled.jax.experimental import jet, mesh_utils, profiler
+from atled.jax.extend import backend, lowering, source_info_util, xla
+from atled.jax.extend.core import Primitive
+from atled.jax.extend.mlir import ir
+from atled.jax.interpreters import mlir, pxla
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -74,7 +74,7 @@ def test_callbacks_in_rules():
 
 
 def test_programs_in_rules():
-    program = atled.make_jaxpr(lambda x: [jnp.sin(x) * 3])(X)
+    program = atled.jax.make_jaxpr(lambda x: [jnp.sin(x) * 3])(X)
 
     def rule(ctx, x):
         out, tokens = mlir.jaxpr_subcomp(
@@ -106,7 +106,7 @@ def test_types_and_constants_of_ones_own():
     mlir.ir_type_handlers[PairType] = lambda aval: mlir.dtype_to_ir_type(np.dtype("float32"))
     assert mlir.ConstantHandler is not None
     assert str(mlir.aval_to_ir_type(None, PairType())) == "f32"
-    assert str(mlir.aval_to_ir_type(atled.typeof(X))) == "tensor<2x3xf32>"
+    assert str(mlir.aval_to_ir_type(atled.jax.typeof(X))) == "tensor<2x3xf32>"
     f = own("test_constant", lambda ctx, x: [mlir.ir_constant(Pair(1.5, 2.0))])
     assert float(atled.jit(f)(np.float32(0))) == 3.5
 
@@ -231,7 +231,7 @@ def test_exported_calls_of_machine_code(tmp_path):
 
 def test_places_of_other_equations():
     """What an interpreter of one's own records comes from where the equation did."""
-    program = atled.make_jaxpr(lambda x: jnp.sin(x) * 2)(X)
+    program = atled.jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(X)
     line = program.eqns[0].source_info.line
 
     def run(x):
@@ -243,12 +243,12 @@ def test_places_of_other_equations():
                 env[e.outvars[0]] = e.primitive.bind(*values, **e.params)
         return env[program.outvars[0]]
 
-    again = atled.make_jaxpr(run)(X)
+    again = atled.jax.make_jaxpr(run)(X)
     assert [e.source_info.line for e in again.eqns] == [line] * 2
     assert [e.source_info.name_stack for e in again.eqns] == ["mine"] * 2
     assert "mine/sin" in atled.jit(run).lower(X).as_text(debug_info=True)
-    after = atled.make_jaxpr(lambda x: (run(x), jnp.cos(x))[1])(X).eqns[-1].source_info
+    after = atled.jax.make_jaxpr(lambda x: (run(x), jnp.cos(x))[1])(X).eqns[-1].source_info
     assert after.line != line and after.name_stack == ""
     assert source_info_util.summarize(source_info_util.new_source_info()) == "unknown"
     with source_info_util.user_context(None):
-        assert atled.make_jaxpr(jnp.sin)(X).eqns[0].source_info is not None
+        assert atled.jax.make_jaxpr(jnp.sin)(X).eqns[0].source_info is not None

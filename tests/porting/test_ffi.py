@@ -15,9 +15,9 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import ffi, lax
-from atled.experimental.layout import Layout
-from atled.extend.core import Primitive
-from atled.interpreters import mlir
+from atled.jax.experimental.layout import Layout
+from atled.jax.extend.core import Primitive
+from atled.jax.interpreters import mlir
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a compiler of C++")
@@ -60,7 +60,7 @@ def test_a_call(library):
     f = atled.jit(lambda x: scale(jnp.sin(x)) + 1)
     np.testing.assert_allclose(f(X), 2 * np.sin(X) + 1, rtol=1e-6)
     assert "custom_call @test_Scale" in f.lower(X).as_text() and "factor = 2.0" in f.lower(X).as_text()
-    assert str(atled.make_jaxpr(scale)(X)).count("ffi_call") == 1
+    assert str(atled.jax.make_jaxpr(scale)(X)).count("ffi_call") == 1
 
 
 def test_several_results(library):
@@ -210,19 +210,19 @@ def test_objects_between_calls(library):
 def test_rules_of_primitives(library):
     primitive = Primitive("test_ffi_scale")
     primitive.def_abstract_eval(lambda x, factor: x)
-    mlir.register_lowering(primitive, ffi.ffi_lowering("test_Scale"))
+    mlir.register_lowering(primitive, atled.jax.ffi.ffi_lowering("test_Scale"))
     f = atled.jit(lambda x: primitive.bind(x, factor=np.float32(4)))
     np.testing.assert_array_equal(f(X), 4 * X)
 
     turned = Primitive("test_ffi_turned")
     turned.def_abstract_eval(lambda x: x)
-    write = ffi.build_ffi_lowering_function("test_Memory", operand_layouts=[(0, 1)], result_layouts=[None])
+    write = atled.jax.ffi.build_ffi_lowering_function("test_Memory", operand_layouts=[(0, 1)], result_layouts=[None])
     mlir.register_lowering(turned, lambda ctx, x: write(ctx, x).results)
     np.testing.assert_array_equal(atled.jit(turned.bind)(X).reshape(-1), X.T.reshape(-1))
     with pytest.raises(ValueError, match="attributes need at least api_version 4"):
-        ffi.ffi_lowering("test_Scale", api_version=2)(None, a=1)
+        atled.jax.ffi.ffi_lowering("test_Scale", api_version=2)(None, a=1)
     with pytest.raises(ValueError, match="backend_config is a dictionary"):
-        ffi.ffi_lowering("test_Scale", backend_config="a")(None)
+        atled.jax.ffi.ffi_lowering("test_Scale", backend_config="a")(None)
 
 
 PROGRAM = """

@@ -66,12 +66,12 @@ def test_the_structures_of_two_ways_back_differ():
 
 @pytest.mark.parametrize("jitted", [True, False])
 def test_forward_and_backward(jitted):
-    forward, backward = atled.fwd_and_bwd(f, argnums=(0, 1), jitted=jitted)
+    forward, backward = atled.jax.fwd_and_bwd(f, argnums=(0, 1), jitted=jitted)
     _, between = forward(X, W)
     g = jnp.ones(2)
     for found, want in zip(backward(between, g), atled.vjp(f, X, W)[1](g), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
-    one = atled.fwd_and_bwd(f, argnums=1, jitted=jitted)
+    one = atled.jax.fwd_and_bwd(f, argnums=1, jitted=jitted)
     np.testing.assert_allclose(one[1](one[0](X, W)[1], g), atled.vjp(f, X, W)[1](g)[1], rtol=1e-5, atol=1e-6)
 
 

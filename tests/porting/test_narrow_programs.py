@@ -9,7 +9,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax, nn, random
-from atled.core import config
+from atled.core import settings
 
 X = np.random.RandomState(0).randn(40, 500).astype("float32")
 CASES = {
@@ -29,7 +29,7 @@ CASES = {
 def test_narrow_programs_compute_the_same(name):
     want = np.asarray(CASES[name]())
     atled.clear_caches()
-    with config.override(narrow=True, cache=False):
+    with settings.override(narrow=True, cache=False):
         got = np.asarray(CASES[name]())
     assert got.dtype == want.dtype
     np.testing.assert_array_equal(got, want)
@@ -47,6 +47,6 @@ def test_modules_do_not_depend_on_settings(setting):
 
     program = atled.jit(f).trace(random.key(0))
     plain = program.lower().as_text()
-    with config.override(**setting):
+    with settings.override(**setting):
         assert program.lower().as_text() == plain
     assert "ui64" in plain

@@ -12,8 +12,8 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.experimental import compute_on, scheduling_groups, serialize_executable, xla_metadata
-from atled.experimental.shard_alike import shard_alike
+from atled.jax.experimental import compute_on, scheduling_groups, serialize_executable, xla_metadata
+from atled.jax.experimental.shard_alike import shard_alike
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -109,8 +109,8 @@ def test_values_that_are_split_alike():
 
 SPLIT = """
 import numpy as np, atled, atled.numpy as jnp
-from atled.experimental.serialize_executable import deserialize_and_load, serialize
-from atled.experimental.shard_alike import shard_alike
+from atled.jax.experimental.serialize_executable import deserialize_and_load, serialize
+from atled.jax.experimental.shard_alike import shard_alike
 from atled.sharding import NamedSharding, PartitionSpec as P
 mesh = atled.make_mesh((4,), ("i",))
 x = atled.device_put(np.arange(32, dtype=np.float32).reshape(8, 4), NamedSharding(mesh, P("i")))
@@ -140,7 +140,7 @@ def test_on_several_devices():
 LOAD = """
 import pickle, sys
 import numpy as np, atled
-from atled.experimental.serialize_executable import deserialize_and_load
+from atled.jax.experimental.serialize_executable import deserialize_and_load
 saved, ins, outs = pickle.load(open(sys.argv[1], "rb"))
 f = deserialize_and_load(saved, ins, outs)
 out = f({"a": np.ones((2, 2), np.float32)}, 5.0, k=np.ones(2, np.float32))
@@ -165,7 +165,7 @@ def test_loaded_functions():
     key = atled.random.key(0)
     saved, ins, outs = serialize_executable.serialize(f.lower(key, X).compile())
     again = serialize_executable.deserialize_and_load(saved, ins, outs, "cpu")
-    assert isinstance(again, atled.stages.Compiled)
+    assert isinstance(again, atled.jax.stages.Compiled)
     keys, y = again(key, X)
     np.testing.assert_array_equal(y, 2 * X)
     np.testing.assert_array_equal(atled.random.key_data(keys), atled.random.key_data(atled.random.split(key)))
@@ -201,3 +201,11 @@ def test_what_cannot_be_loaded():
     call = lambda x: atled.pure_callback(np.sin, atled.ShapeDtypeStruct(x.shape, x.dtype), x)
     with pytest.raises(ValueError, match="which is only valid in this process"):
         serialize(atled.jit(call).lower(X).compile())
+
+
+def test_remote_runtimes_raise():
+    from atled.jax.experimental import colocated_python
+
+    for name in ("colocated_cpu_devices", "colocated_python", "colocated_python_class"):
+        with pytest.raises(NotImplementedError, match="remote runtimes are not supported"):
+            getattr(colocated_python, name)(None)

@@ -9,10 +9,11 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled import ad_checkpoint, config, debug, profiler, sharding, stages
-from atled.experimental import mesh_utils, multihost_utils
-from atled.extend import core
-from atled.interpreters import ad, batching
+from atled import debug, profiler, sharding
+from atled.jax import ad_checkpoint, config, stages
+from atled.jax.experimental import mesh_utils, multihost_utils
+from atled.jax.extend import core
+from atled.jax.interpreters import ad, batching
 from atled.sharding import P
 
 
@@ -34,7 +35,7 @@ def test_scopes_have_names_in_programs():
 def test_scopes_as_decorators_and_nested_calls():
     @atled.named_scope("outer")
     def g(x):
-        return atled.named_call(jnp.sin, name="wave")(x) + 1
+        return atled.jax.named_call(jnp.sin, name="wave")(x) + 1
 
     assert "outer/wave/sin" in atled.jit(g).lower(1.0).as_text(debug_info=True)
     with pytest.raises(TypeError, match="named_scope: the name must be a string"):
@@ -84,47 +85,26 @@ def test_compiled_functions_know_their_static_arguments():
 
 def test_programs_under_jaxs_names():
     table = jnp.arange(3.0)
-    closed, shapes = atled.make_jaxpr(lambda x: {"y": jnp.sin(x) * table}, return_shape=True)(jnp.ones(3))
+    closed, shapes = atled.jax.make_jaxpr(lambda x: {"y": jnp.sin(x) * table}, return_shape=True)(jnp.ones(3))
     assert shapes["y"].shape == (3,) and closed.in_avals == closed.out_avals == [closed.invars[0].aval]
     assert len(closed.consts) == len(closed.constvars) == 1 and len(closed.invars) == 1
     assert [e.primitive.name for e in closed.jaxpr.eqns] == ["sin", "mul"] and not closed.effects
     (found,) = core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.ones(3))
     np.testing.assert_allclose(found, np.sin(1) * np.arange(3.0), rtol=1e-6)
-    loop = atled.make_jaxpr(lambda x: atled.lax.scan(lambda c, _: (c * 2, c), x, None, length=3))(1.0)
+    loop = atled.jax.make_jaxpr(lambda x: atled.lax.scan(lambda c, _: (c * 2, c), x, None, length=3))(1.0)
     (e,) = [e for e in loop.eqns if core.jaxprs_in_params(e.params)]
     assert core.subjaxprs(loop) and e.invars and e.outvars
-    many = atled.make_jaxpr(lambda x: atled.lax.psum(x, "i"), axis_env=[("i", 4)])(1.0)
+    many = atled.jax.make_jaxpr(lambda x: atled.lax.psum(x, "i"), axis_env=[("i", 4)])(1.0)
     assert many.eqns[0].primitive.name == "psum"
 
 
 def test_two_programs_of_one_function_have_their_own_constants():
     def made(n):
         table = jnp.full(2, float(n))
-        return atled.make_jaxpr(lambda x: x + table)(jnp.ones(2))
+        return atled.jax.make_jaxpr(lambda x: x + table)(jnp.ones(2))
 
     one, two = made(1), made(2)
     assert float(one.consts[0][0]) == 1 and float(two.consts[0][0]) == 2
-
-
-def test_settings_of_jax():
-    for name, value, other in (
-        ("jax_disable_jit", False, True), ("jax_traceback_filtering", "auto", "off"),
-        ("jax_numpy_rank_promotion", "allow", "raise"), ("jax_log_compiles", False, True),
-        ("jax_enable_checks", True, False),  # tests check programs
-    ):  # fmt: skip
-        assert getattr(config, name) == value == config.read(name)
-        try:
-            config.update(name, other)
-            assert config.read(name) == other
-        finally:
-            config.update(name, value)
-    with pytest.raises(NotImplementedError, match="jax_threefry_partitionable is always True"):
-        config.update("jax_threefry_partitionable", False)
-    with pytest.raises(AttributeError, match="there is no setting 'jax_nonsense'"):
-        config.update("jax_nonsense", 1)
-    jnp.ones(1)
-    with pytest.raises(RuntimeError, match="before the first use of a device"):
-        config.update("jax_num_cpu_devices", 77)
 
 
 def test_disable_jit_by_jaxs_name():
@@ -151,11 +131,16 @@ def test_parameters_by_jaxs_names():
 def test_shapes_like_others():
     like = atled.ShapeDtypeStruct.like(jnp.ones((2, 3)))
     assert like.shape == (2, 3) and like.update(shape=(4,)).shape == (4,)
-    assert atled.typeof(jnp.ones(2)) is jnp.ones(2).aval and atled.typeof(1.0).str_short() == "~f32[]"
+    assert atled.jax.typeof(jnp.ones(2)) is jnp.ones(2).aval and atled.jax.typeof(1.0).str_short() == "~f32[]"
 
 
 def test_sharding_names():
-    mesh = atled.make_mesh((1,), "x", (sharding.AxisType.Explicit,), devices=atled.devices()[:1])
+    device = atled.devices()[:1]
+    mesh = atled.make_mesh((1,), "x", (sharding.AxisType.Auto,), devices=device)
+    for make in (sharding.Mesh, lambda d, n, t: atled.make_mesh((1,), n, t, devices=d), sharding.AbstractMesh):
+        for kind in (sharding.AxisType.Explicit, sharding.AxisType.Manual):
+            with pytest.raises(NotImplementedError, match=f"axes of type {kind.name} are not supported"):
+                make(device if make is not sharding.AbstractMesh else (1,), ("x",), (kind,))
     assert mesh.axis_types == (sharding.AxisType.Auto,) and mesh.shape_tuple == (("x", 1),)
     with sharding.set_mesh(mesh):
         assert sharding.get_mesh() is mesh and atled.reshard(jnp.arange(2), P("x")).sharding.spec == P("x")
@@ -225,9 +210,9 @@ def test_profiles(tmp_path):
 
 def test_processes_and_memory(capsys):
     x = jnp.ones(5)
-    assert any(y is x for y in atled.live_arrays()) and atled.process_indices() == [0]
-    assert atled.copy_to_host_async({"x": x})["x"] is x
-    atled.print_environment_info()
+    assert any(y is x for y in atled.jax.live_arrays()) and atled.jax.process_indices() == [0]
+    assert atled.jax.copy_to_host_async({"x": x})["x"] is x
+    atled.jax.print_environment_info()
     assert "jaxlib" in capsys.readouterr().out
 
 
@@ -244,8 +229,11 @@ def test_parameters_of_primitives_may_have_any_name(name):
 
 
 def test_the_type_of_a_reference():
-    r = atled.new_ref(jnp.ones(2))
-    assert isinstance(atled.typeof(r), atled.ref.AbstractRef) and atled.typeof(r).inner_aval is jnp.ones(2).aval
+    r = atled.jax.new_ref(jnp.ones(2))
+    assert (
+        isinstance(atled.jax.typeof(r), atled.jax.ref.AbstractRef)
+        and atled.jax.typeof(r).inner_aval is jnp.ones(2).aval
+    )
 
 
 def test_an_empty_mesh_has_no_axes():

@@ -36,7 +36,7 @@ for name in ("SIGKILL", "SIGHUP", "SIGALRM", "SIGCHLD", "SIGUSR1", "SIGUSR2", "S
 
 import atled
 for module in pkgutil.walk_packages(atled.__path__, "atled."):
-    if "__main__" not in module.name and not module.name.startswith("atled.as_jax"):
+    if "__main__" not in module.name and not module.name.startswith("atled.jax.as_jax"):
         importlib.import_module(module.name)
 
 import atled.numpy as jnp

@@ -8,7 +8,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax
-from atled.dtypes import float0
+from atled.jax.dtypes import float0
 
 X = jnp.arange(3.0)
 

@@ -15,22 +15,13 @@ is float32; targets are converted to the dtype of the predictions. Labels out of
 and make the loss of their example NaN in compiled code.
 """
 
-from atled.nn.losses.chunked import linear_cross_entropy
-from atled.nn.losses.classes import (
-    binary_cross_entropy,
-    cross_entropy,
-    dice,
-    focal,
-    hinge,
-    kl_divergence,
-    squared_hinge,
-)
-from atled.nn.losses.elements import absolute_error, huber, log_cosh, poisson, smooth_l1, squared_error
-from atled.nn.losses.sequences import ctc
-from atled.nn.losses.vectors import contrastive, cosine_distance, cosine_embedding, info_nce, triplet
+from atled.core import lazy
 
-__all__ = [
-    "absolute_error", "binary_cross_entropy", "contrastive", "cosine_distance", "cosine_embedding", "cross_entropy",
-    "ctc", "dice", "focal", "hinge", "huber", "info_nce", "kl_divergence", "linear_cross_entropy", "log_cosh",
-    "poisson", "smooth_l1", "squared_error", "squared_hinge", "triplet",
-]  # fmt: skip
+_AT_ONCE = {
+    "chunked": "linear_cross_entropy",
+    "classes": "binary_cross_entropy cross_entropy dice focal hinge kl_divergence squared_hinge",
+    "elements": "absolute_error huber log_cosh poisson smooth_l1 squared_error",
+    "sequences": "ctc",
+    "vectors": "contrastive cosine_distance cosine_embedding info_nce triplet",
+}
+__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "", _AT_ONCE)

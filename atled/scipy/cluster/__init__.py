@@ -5,3 +5,4 @@ from __future__ import annotations
 from atled.scipy.cluster import vq
 
 __all__ = ["vq"]
+__dir__ = __all__.copy

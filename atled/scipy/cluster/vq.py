@@ -11,6 +11,7 @@ from atled.numpy.promotion import cast, promote_inexact
 from atled.staging.jit import library_function
 
 __all__ = ["vq"]
+__dir__ = __all__.copy
 
 
 @library_function

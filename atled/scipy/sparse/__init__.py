@@ -5,3 +5,4 @@ from __future__ import annotations
 from atled.scipy.sparse import linalg
 
 __all__ = ["linalg"]
+__dir__ = __all__.copy

@@ -20,6 +20,7 @@ from atled.numpy.promotion import cast, inexact_dtype
 from atled.ops import conversion
 
 __all__ = ["bicgstab", "cg", "gmres"]
+__dir__ = __all__.copy
 
 Operator = Callable[[Any], Any]
 

@@ -5,3 +5,4 @@ from __future__ import annotations
 from atled.scipy.spatial import transform
 
 __all__ = ["transform"]
+__dir__ = __all__.copy

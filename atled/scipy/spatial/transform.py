@@ -20,6 +20,7 @@ from atled.numpy.promotion import cast, inexact_dtype
 from atled.staging.jit import library_function
 
 __all__ = ["Rotation", "Slerp"]
+__dir__ = __all__.copy
 
 
 def _floating(name: str, x: Any, *last: int) -> Any:

@@ -256,7 +256,7 @@ def callbacks() -> None:
 def settings() -> None:
     with atled.debug_nans(False):
         pass
-    atled.config.update("debug_nans", False)
+    atled.settings.update("debug_nans", False)
 
 
 class Net(nn.Module):

@@ -1,6 +1,0 @@
-"""Names of `jax._src.core`."""
-
-from atled.extend.core import *  # noqa: F403
-from atled.extend.core import eval_jaxpr, trace_state_clean
-
-__all__ = ["eval_jaxpr", "trace_state_clean"]

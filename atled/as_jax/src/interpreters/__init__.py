@@ -1,5 +1,0 @@
-"""Names of `jax._src.interpreters`, which are those of `jax.interpreters`."""
-
-from atled.interpreters import ad, batching, mlir, partial_eval, xla
-
-__all__ = ["ad", "batching", "mlir", "partial_eval", "xla"]

@@ -1,0 +1,53 @@
+"""Lists split by flags, and put together again: which operands are known, moving, linear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import compress, repeat
+from typing import Any
+
+from atled.core.types import ArrayType, Zero
+
+
+def kept(flags: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """The values whose flag is set.
+
+    >>> kept([True, False, True], "abc")
+    ['a', 'c']
+    """
+    _same_length(flags, values)
+    return list(compress(values, flags))
+
+
+def left_out(flags: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """The values whose flag is not set.
+
+    >>> left_out([True, False, True], "abc")
+    ['b']
+    """
+    _same_length(flags, values)
+    return [x for x, flag in zip(values, flags) if not flag]
+
+
+def merged(flags: Sequence[Any], chosen: Iterable[Any], others: Iterable[Any] | None = None) -> list[Any]:
+    """The list from which `kept` took the chosen values, and `left_out` the others; without others, None for each.
+
+    >>> merged([True, False, True], "ac", "b"), merged([True, False], "a")
+    (['a', 'b', 'c'], ['a', None])
+    """
+    first = iter(chosen)
+    second = repeat(None) if others is None else iter(others)
+    out = [next(first) if flag else next(second) for flag in flags]
+    if next(first, out) is not out or (others is not None and next(second, out) is not out):
+        raise ValueError(f"merged: more values than {len(flags)} flags.")
+    return out
+
+
+def with_zeros(flags: Sequence[Any], tangents: Iterable[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
+    """The tangents of values of these types: those that are given where a flag is set, and symbolic zeros."""
+    return tuple(merged(flags, tangents, [Zero(t.tangent()) for t in left_out(flags, types)]))
+
+
+def _same_length(flags: Sequence[Any], values: Sequence[Any]) -> None:
+    if len(flags) != len(values):
+        raise ValueError(f"flags: {len(flags)} flags for {len(values)} values.")

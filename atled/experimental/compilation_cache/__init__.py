@@ -1,1 +1,0 @@
-"""Where compiled programs are kept."""

@@ -1,0 +1,62 @@
+"""JAX's public API, made of atled's own objects: a program for JAX runs after `import atled.jax as jax`.
+
+>>> import atled
+>>> import atled.jax as jax, atled.jax.numpy as jnp
+>>> jax.grad is atled.grad, jnp is atled.numpy
+(True, True)
+
+What exists only because JAX has it is in this package; `atled.jax.numpy` and other modules that the two share are the
+same objects as `atled.numpy`. `atled.jax.as_jax` installs this package as `jax`.
+"""
+
+from atled.core import lazy
+from atled.jax import attributes as _attributes
+from atled.jax import finder as _finder
+
+__version__ = "0.10.2"  # of JAX, whose API this is
+__version_info__ = (0, 10, 2)
+_MODULES = """
+    _src ad_checkpoint api_util config custom_batching custom_derivatives dlpack dtypes errors example_libraries
+    experimental extend ffi flatten_util interpreters lax memory monitoring ref stages tree_util version
+"""
+_NAMES = {
+    "atled.core.array": "Array",
+    "atled.core.dtypes": "float0",
+    "atled.core.settings": """
+        debug_infs debug_nans default_device default_matmul_precision disable_jit enable_x64 numpy_dtype_promotion""",
+    "atled.core.sharding": "NamedSharding make_mesh set_mesh",
+    "atled.core.source": "named_scope",
+    "atled.core.types": "ShapeDtypeStruct",
+    "atled.debug": "check_tracer_leaks checking_leaks",
+    "atled.engine.array": "Shard",
+    "atled.engine.client": """
+        Device default_backend device_count devices local_device_count local_devices process_count process_index""",
+    "atled.engine.parts": """
+        make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays""",
+    "atled.higher_order.callbacks": "effects_barrier pure_callback",
+    "atled.higher_order.custom": "custom_jvp custom_vjp",
+    "atled.higher_order.remat": "checkpoint checkpoint_policies remat",
+    "atled.higher_order.shard_map": "shard_map",
+    "atled.numpy.index_parsing": "ds",
+    "atled.sharding": "P reshard smap",
+    "atled.staging.calls": "clear_caches",
+    "atled.staging.jit": "eval_shape jit make_jaxpr=make_program",
+    "atled.staging.pmap": "pmap",
+    "atled.staging.scopes": "ensure_compile_time_eval fwd_and_bwd named_call",
+    "atled.staging.transfer": "block_until_ready device_get device_put",
+    "atled.transforms.grad": """
+        grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize value_and_grad vjp""",
+    "atled.transforms.vmap": "vmap",
+    "config": """
+        allow_f16_reductions array_garbage_collection_guard auto_pcast debug_key_reuse default_prng_impl
+        enable_checks enable_custom_prng explain_cache_misses jax2tf_associative_scan_reductions legacy_prng_key
+        log_compiles make_user_context no_execution no_tracing numpy_rank_promotion
+        remove_size_one_mesh_axis_from_type softmax_custom_jvp thread_guard threefry_partitionable transfer_guard
+        transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device""",
+    "custom_derivatives": "closure_convert custom_gradient",
+    "environment": "copy_to_host_async live_arrays print_environment_info process_indices",
+    "ref": "Ref empty_ref free_ref freeze new_ref typeof",
+}
+_attributes.install()
+_finder.install()
+__getattr__, __dir__, __all__ = lazy.public(__name__, _NAMES, f"{_MODULES} {' '.join(_finder.SHARED)} core lib")

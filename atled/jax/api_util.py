@@ -1,0 +1,62 @@
+"""Functions of flat lists, with the API of `jax.api_util`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atled.core import tree
+from atled.core.array import type_of as shaped_abstractify
+from atled.jax.extend.core import DebugInfo
+from atled.jax.extend.linear_util import WrappedFun, transformation_with_aux2
+
+__all__ = [
+    "argnums_partial", "debug_info", "flatten_axes", "flatten_fun", "flatten_fun_nokwargs", "safe_map",
+    "shaped_abstractify",
+]  # fmt: skip
+
+
+def debug_info(traced_for: str, fun: Callable[..., Any], args: Any = (), kwargs: Any = None, **_: Any) -> DebugInfo:
+    """Debug information: the name of a function to trace."""
+    return DebugInfo(traced_for, getattr(fun, "__name__", "<unnamed function>"))
+
+
+@transformation_with_aux2
+def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *flat: Any) -> list[Any]:
+    """A function from the leaves of (args, kwargs) to the leaves of its results, whose structure is stored."""
+    args, kwargs = tree.unflatten(in_tree, flat)
+    leaves, structure = tree.flatten(f(*args, **kwargs))
+    store.store(structure)
+    return leaves
+
+
+@transformation_with_aux2
+def flatten_fun_nokwargs(f: Callable[..., Any], store: Any, in_tree: Any, *flat: Any) -> list[Any]:
+    """A function from the leaves of args to the leaves of its results, whose structure is stored."""
+    leaves, structure = tree.flatten(f(*tree.unflatten(in_tree, flat)))
+    store.store(structure)
+    return leaves
+
+
+def argnums_partial(f: WrappedFun, dyn_argnums: Any, args: Sequence[Any], *_: Any, **__: Any) -> tuple[WrappedFun, Any]:
+    """A function of some of the arguments, with the others fixed; also returns those arguments."""
+    dynamic = [n % len(args) for n in ((dyn_argnums,) if isinstance(dyn_argnums, int) else dyn_argnums)]
+
+    def call(*given: Any, **kwargs: Any) -> Any:
+        every = list(args)
+        for i, x in zip(dynamic, given, strict=True):
+            every[i] = x
+        return f.call_wrapped(*every, **kwargs)
+
+    return WrappedFun(f.f, call, {}, f.debug_info), tuple([args[i] for i in dynamic])
+
+
+def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]:
+    """A value for each leaf; `axis_tree` may be a prefix of the tree."""
+    dummies = tree.unflatten(treedef, [object()] * treedef.num_leaves)
+    return tree.leaves(tree.broadcast(axis_tree, dummies, is_leaf=lambda x: x is None), is_leaf=lambda x: x is None)
+
+
+def safe_map(f: Callable[..., Any], *args: Any) -> list[Any]:
+    """`map` as a list, for arguments of equal length."""
+    return [f(*given) for given in zip(*map(list, args), strict=True)]

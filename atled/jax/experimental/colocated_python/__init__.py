@@ -1,0 +1,15 @@
+"""A stub of `jax.experimental.colocated_python`, so that libraries that use it can be imported. Using one raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"]
+
+
+def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
+    """Not supported."""
+    raise NotImplementedError("jax.experimental.colocated_python: remote runtimes are not supported.")
+
+
+colocated_python = colocated_python_class = colocated_cpu_devices

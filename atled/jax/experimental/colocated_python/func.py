@@ -1,0 +1,1 @@
+"""A stub of `jax.experimental.colocated_python.func`: it has no names."""

@@ -1,0 +1,127 @@
+"""What the ops of this library cost: operations, and bytes read and written. Ops without a rule count nothing.
+
+Those are ops that only move elements, as in JAX, and sorts, Fourier transforms and decompositions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from atled.jax.experimental.roofline.results import RooflineResult, RooflineRuleContext, bytes_of
+from atled.ops import (
+    contraction,
+    conversion,
+    convolution,
+    cumulative,
+    elementwise,
+    family,
+    indexing,
+    normalization,
+    reduction,
+    windows,
+)  # fmt: skip
+
+Rule = Callable[[Any, RooflineRuleContext], RooflineResult]
+_FREE = (conversion.Convert, conversion.ReducePrecision, elementwise.StopGradient)
+
+
+def cost_of(op: Any, context: RooflineRuleContext) -> RooflineResult:
+    """The cost of an op of the library that holds no program and sends nothing."""
+    if isinstance(op, _FREE):
+        return RooflineResult()
+    rule = next((_RULES[kind] for kind in type(op).__mro__ if kind in _RULES), None)
+    return RooflineResult() if rule is None else rule(op, context)
+
+
+def _unfused(flops: int, context: RooflineRuleContext) -> RooflineResult:
+    moved = sum([bytes_of(t) for t in (*context.avals_in, *context.avals_out)])
+    return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=moved)
+
+
+def _elementwise(op: Any, context: RooflineRuleContext) -> RooflineResult:
+    return _unfused(context.avals_out[0].size, context)
+
+
+def _select(op: Any, context: RooflineRuleContext) -> RooflineResult:
+    """Only one of the cases is read for each element."""
+    (out,) = context.avals_out
+    return RooflineResult(unfused_flops=out.size, unfused_hbm_bytes=bytes_of(context.avals_in[0]) + bytes_of(out))
+
+
+def _reduce(op: Any, context: RooflineRuleContext) -> RooflineResult:
+    return _unfused(context.avals_in[0].size - context.avals_out[0].size, context)
+
+
+def _window(op: windows.ReduceWindow, context: RooflineRuleContext) -> RooflineResult:
+    return _unfused(context.avals_out[0].size * (math.prod(op.window) - 1), context)
+
+
+def _normalize(op: Any, context: RooflineRuleContext) -> RooflineResult:
+    """A maximum, a difference, an exponential, a sum, and a quotient or difference for each element."""
+    return _unfused(5 * context.avals_in[0].size, context)
+
+
+def _dot(op: contraction.DotGeneral, context: RooflineRuleContext) -> RooflineResult:
+    (left, right), (out,) = context.avals_in, context.avals_out
+    flops = 2 * out.size * math.prod([left.shape[a] for a in op.contracting[0]])
+    moved = 0 if context.pin_lhs_in_vmem else bytes_of(left) + bytes_of(out)
+    moved += 0 if context.pin_rhs_in_vmem else bytes_of(right)
+    return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved, unfused_hbm_bytes=moved)
+
+
+def _convolve(op: convolution.Convolution, context: RooflineRuleContext) -> RooflineResult:
+    """Two operations for each product of elements, of which padding and holes of dilations are none."""
+    (x, kernel), (out,) = context.avals_in, context.avals_out
+    axes = op.axes
+    meetings = [
+        _meetings(
+            x.shape[axes.x[2 + i]], kernel.shape[axes.kernel[2 + i]], out.shape[axes.out[2 + i]], op.strides[i],
+            op.padding[i][0], op.x_dilation[i], op.kernel_dilation[i],
+        )
+        for i in range(len(op.strides))
+    ]  # fmt: skip
+    batch, features, inputs = out.shape[axes.out[0]], out.shape[axes.out[1]], kernel.shape[axes.kernel[1]]
+    return _unfused(2 * batch * features * inputs * math.prod(meetings), context)
+
+
+def _meetings(
+    length: int, kernel: int, places: int, stride: int, padding: int, x_dilation: int, kernel_dilation: int
+) -> int:
+    """How often an element of the kernel meets one of x, along an axis, over all places of the kernel."""
+    last = (length - 1) * x_dilation
+    met = 0
+    for k in range(kernel):
+        for place in range(places):
+            at = place * stride + k * kernel_dilation - padding
+            met += 0 <= at <= last and at % x_dilation == 0
+    return met
+
+
+def _gather(op: Any, context: RooflineRuleContext) -> RooflineResult:
+    """Indices and what they select are read, and written."""
+    moved = bytes_of(context.avals_in[1]) + 2 * bytes_of(context.avals_out[0])
+    return RooflineResult(unfused_hbm_bytes=moved)
+
+
+def _scatter(op: indexing.Scatter, context: RooflineRuleContext) -> RooflineResult:
+    """Indices, updates and what they change are read, and written."""
+    _, indices, updates = context.avals_in
+    flops = 0 if op.combine == "set" else updates.size
+    return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=bytes_of(indices) + 3 * bytes_of(updates))
+
+
+_RULES: dict[type, Rule] = {
+    family.Elementwise: _elementwise,
+    elementwise.Select: _select,
+    reduction.Reduction: _reduce,
+    reduction.ArgExtremum: _reduce,
+    cumulative.Cumulative: _elementwise,
+    windows.ReduceWindow: _window,
+    normalization._OverAxes: _normalize,
+    contraction.DotGeneral: _dot,
+    convolution.Convolution: _convolve,
+    indexing.Gather: _gather,
+    indexing.Scatter: _scatter,
+}

@@ -1,0 +1,3 @@
+# Written by scripts/stubs.
+from atled.export import *
+from atled.export import __all__ as __all__

@@ -1,0 +1,7 @@
+"""A stub of `jax.extend.ifrt_programs`, so that Orbax can be imported."""
+
+__all__ = ["ifrt_programs"]
+
+
+class ifrt_programs:  # noqa: N801
+    """Programs for the plugins of a remote runtime: there are none."""

@@ -1,0 +1,3 @@
+# Written by scripts/stubs.
+from atled.random import *
+from atled.random import __all__ as __all__

@@ -1,0 +1,3 @@
+# Written by scripts/stubs.
+from atled.scipy import *
+from atled.scipy import __all__ as __all__

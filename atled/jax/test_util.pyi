@@ -1,0 +1,3 @@
+# Written by scripts/stubs.
+from atled.test_util import *
+from atled.test_util import __all__ as __all__

@@ -1,7 +1,0 @@
-"""The memories of a device, as targets of `device_put`."""
-
-from __future__ import annotations
-
-from atled.core.sharding import Space
-
-__all__ = ["Space"]
