@@ -179,10 +179,8 @@ def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     try:
         _Anything().vformat(fmt, args, kwargs)
     except (IndexError, KeyError) as error:
-        raise ValueError(
-            f"debug.print: the format {fmt!r} asks for an argument {error} that was not given."
-            + source.describe(source.here())
-        ) from None
+        says = f"debug.print: the format {fmt!r} asks for an argument {error} that was not given."
+        raise ValueError(errors.explained(says)) from None
 
 
 def breakpoint(

@@ -308,9 +308,9 @@ def torch_step(rounds: int) -> Callable[..., float] | None:
 
 
 def _forget_executables() -> None:
-    from atled.engine import execute
+    from atled.engine import program_cache
 
-    execute.forget()
+    program_cache.forget()
 
 
 # -- output -----------------------------------------------------------------------------------------------------------

@@ -92,9 +92,9 @@ def _built(lib: Library, f: Any, args: Any) -> tuple[float, Any]:
     """Seconds to trace, lower and compile a function anew, and the compiled function."""
     again = lambda *a, _number=next(_numbers): f(*a)  # noqa: B008  # another function, so that no trace is found
     if lib.name == "atled":
-        from atled.engine import execute
+        from atled.engine import program_cache
 
-        execute.forget()
+        program_cache.forget()
     else:
         lib.top.clear_caches()
     return measure.timed(lambda: lib.top.jit(again).lower(*args).compile())

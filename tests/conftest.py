@@ -30,9 +30,9 @@ LONG = re.compile(  # tests that take minutes to compile what they test; `script
 TABLES = {
     "examples", "nn/test_layer_laws", "nn/test_losses", "nn/test_places", "nn/test_sequences", "numpy/test_linalg",
     "numpy/test_mixed_numbers", "numpy/test_padding", "numpy/test_statistics", "numpy/test_table",
-    "optim/test_optimizer_laws", "oracle", "scipy", "structure/test_examples", "transforms/test_derivatives",
+    "optim/test_optimizer_laws", "scipy", "structure/test_examples", "transforms/test_derivatives",
 }  # fmt: skip
-WHOLE = {"oracle/test_selections_against_jax", "scipy/test_poles"}  # all of these
+WHOLE = {"scipy/test_poles"}  # all of these
 
 
 def _is_left_out(name):

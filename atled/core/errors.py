@@ -179,10 +179,10 @@ def for_user(error: E_) -> E_:
     return error
 
 
-def explained(says: str, instead: str = "") -> str:
-    """A message for an error that does not pass `for_user`: what was wrong, the user's line, what to write instead."""
+def explained(says: str, instead: str = "", more: str = "") -> str:
+    """The message of an error: what is wrong, the user's line, further lines, and what to write instead."""
     _hide_frames()
-    return says + describe(here()) + (f"\n  try: {instead}" if instead else "")
+    return says + describe(here()) + more + (f"\n  try: {instead}" if instead else "")
 
 
 def warn(says: str, category: type[Warning] = UserWarning, instead: str = "") -> None:
@@ -194,13 +194,6 @@ def warn(says: str, category: type[Warning] = UserWarning, instead: str = "") ->
 
 
 _shown: dict[str, dict[Any, Any]] = {}  # by file, what Python has shown; without it, a loop would warn in every step
-
-
-def located(error: E_) -> E_:
-    """An error with the user's line in its message, for code that raises it without passing `for_user`."""
-    _say_where(error, here())
-    _hide_frames(error)
-    return error
 
 
 def _hide_frames(error: Any = None) -> None:

@@ -26,22 +26,30 @@ class Op:
     """A primitive operation. Subclasses declare their parameters as fields."""
 
     name: ClassVar[str] = "op"
+    fields: ClassVar[tuple[str, ...]] = ()  # the names of the parameters
+
+    # -- what the op is -----------------------------------------------------------------------------------------
+
     linear_in: ClassVar[tuple[tuple[int, ...], ...]] = ()  # groups of operands that the op is linear in, together
     gives_tuple: ClassVar[bool] = False  # returns a tuple, even for one result
-    is_collective: ClassVar[bool] = False  # communicates over named axes
+    is_collective: ClassVar[bool] = False  # communicates over its named `axes`
+    is_same_for_all: ClassVar[bool] = False  # a collective whose result is equal along its axes
+    mesh = None  # the mesh that it refers to
     has_effect: ClassVar[bool] = False  # not removed as dead code, even if its results are unused
-    is_fusible: ClassVar[bool] = False  # the compiler may recompute it for each use of its result
-    only_spreads: ClassVar[bool] = False  # its result is larger than its operands
+    effect = None  # the name of its effect, if it has one
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
     selects: ClassVar[bool] = False  # its derivatives discard elements (see core/mask.py)
     repeats: ClassVar[bool] = False  # a loop: runs its programs any number of times
-    emitted_from: ClassVar[float] = math.inf  # the array size from which on fusion emitters compile it to faster code
     runs_on_host: ClassVar[bool] = False  # has `on_host`, which runs if the values are concrete
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms use
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
-    compiler_options: ClassVar[Any] = ()  # options of XLA for the program that it holds, which runs as a launch
 
-    fields: ClassVar[tuple[str, ...]] = ()  # the names of the parameters
+    # -- hints to the compiler: they change how fast it runs, never what it returns ------------------------------
+
+    is_fusible: ClassVar[bool] = False  # the compiler may recompute it for each use of its result
+    only_spreads: ClassVar[bool] = False  # its result is larger than its operands
+    emitted_from: ClassVar[float] = math.inf  # the array size from which on fusion emitters compile it to faster code
+    compiler_options: ClassVar[Any] = ()  # options of XLA for the program that it holds, which runs as a launch
 
     def __init_subclass__(cls) -> None:
         """Turn annotated attributes into parameters, as a dataclass does, but ten times faster: there are many ops."""
@@ -77,6 +85,10 @@ class Op:
         """Like `batch`, for ops that hold programs: the argument `batch` has the name and size of the batch axis."""
         raise missing(self, "batch_under", "vmap")
 
+    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], *operands: Any) -> Any:
+        """Like `batch`, for a collective: the batch axis is one of its `axes`."""
+        raise missing(self, "batch_named", "vmap with an axis name")
+
     def split(self, tape: Any, operands: Any) -> Any:
         """Run the part that depends on no tangent now, and record the rest on the tape."""
         raise missing(self, "split", "reverse-mode differentiation")
@@ -92,6 +104,21 @@ class Op:
     def stepwise(self, *operands: Any) -> Any:
         """The result, for ops that hold programs: run their programs op by op."""
         raise missing(self, "stepwise", "running op by op")
+
+    def on_host(self, *arrays: Any) -> Any:
+        """The results as NumPy arrays, computed by Python."""
+        raise missing(self, "on_host", "running outside of programs")
+
+    def varies(self, of: Any, given: list[frozenset[Any]]) -> list[frozenset[Any]] | None:
+        """The mesh axes along which each result varies; None if all of them do as operands and inner collectives.
+
+        `given` has those of each operand; `of(program, given)` computes them for a program.
+        """
+        return None
+
+    def chosen_by(self, of: Any, given: list[frozenset[Any]]) -> frozenset[Any]:
+        """The mesh axes along which devices take different branches, or different numbers of steps."""
+        return frozenset()
 
     def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
         """`linear_in`, for an op that takes any number of operands."""
@@ -131,7 +158,7 @@ class Op:
 def _first_init(self: Op, *args: Any, **kwargs: Any) -> None:
     """Generate the class's real `__init__` when its first instance is created, and run it."""
     cls = type(self)
-    defaults = {f"_{n}": getattr(cls, n) for n in cls.fields if hasattr(cls, n)}
+    defaults = {f"_{n}": getattr(cls, n) for n in cls.fields if any([n in vars(c) for c in cls.__mro__[:-2]])}
     header = ", ".join([f"{n}=_{n}" if f"_{n}" in defaults else n for n in cls.fields])
     body = "".join([f"\n self.{n} = {n}" for n in cls.fields])
     exec(source.compiled(f"def __init__(self, {header}):{body}"), defaults)

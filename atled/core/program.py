@@ -249,9 +249,11 @@ def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], n
     for var, x in zip(program.inputs, captured, strict=False):
         if isinstance(x, Tracer):
             raise errors.UnexpectedTracerError(
-                f"{name}: a custom rule closes over a traced {x.type}, which is not available where the rule is used."
-                + x._where()
-                + "\n  try: make it an argument of the function, so that the rule gets it too."
+                x._explained(
+                    f"{name}: a custom rule closes over a traced {x.type}, which is not available where "
+                    "the rule is used.",
+                    "make it an argument of the function, so that the rule gets it too.",
+                )
             )
         first.append(Equation(arithmetic.constant(x), (), (var,), None))
     return Program(program.inputs[len(captured) :], [*first, *program.equations], program.outputs, name)
@@ -380,7 +382,7 @@ def mesh_of(program: Program) -> Any:
 
     def make() -> tuple[Any]:
         for e in program.equations:
-            mesh = getattr(e.op, "mesh", None)
+            mesh = e.op.mesh
             for inner in subprograms(e.op):
                 mesh = mesh or mesh_of(inner)
             if mesh is not None:

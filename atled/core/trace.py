@@ -137,12 +137,9 @@ class Tracer(Array):
     def __bool__(self) -> bool:
         value = self.known()
         if value is None:
-            raise errors.TracerBoolConversionError(
-                f"bool: the truth value of a traced {self.type} is not known here."
-                + self._where()
-                + "\n  try: "
-                + ((self.type.kind == "b" and rewriting.truth()) or _CHOICE)
-            )
+            says = f"bool: the truth value of a traced {self.type} is not known here."
+            way_out = (self.type.kind == "b" and rewriting.truth()) or _CHOICE
+            raise errors.TracerBoolConversionError(self._explained(says, way_out))
         return bool(value)
 
     def __int__(self) -> int:
@@ -157,24 +154,17 @@ class Tracer(Array):
     def __index__(self) -> int:
         value = self.known()
         if value is None:
-            raise errors.TracerIntegerConversionError(
-                f"index: a Python integer was requested from a traced {self.type}, whose value is not known here."
-                + self._where()
-                + "\n  try: "
-                + (
-                    rewriting.integer()
-                    or "keep it in an array, or make the argument static: jit(f, static_argnames=...)."
-                )
-            )
+            says = f"index: a Python integer was requested from a traced {self.type}, whose value is not known here."
+            way_out = "keep it in an array, or make the argument static: jit(f, static_argnames=...)."
+            raise errors.TracerIntegerConversionError(self._explained(says, rewriting.integer() or way_out))
         return value.__index__()
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise errors.TracerArrayConversionError(
+        says = (
             f"numpy.asarray: a NumPy array was requested from a traced {self.type}, which has no values to copy here."
-            + self._where()
-            + "\n  try: "
-            + (rewriting.of_our_own() or "the function of the same name in atled.numpy.")
         )
+        way_out = rewriting.of_our_own() or "the function of the same name in atled.numpy."
+        raise errors.TracerArrayConversionError(self._explained(says, way_out))
 
     def item(self, *index: int) -> Any:
         return self._value_without_derivative("item").item(*index)
@@ -198,26 +188,21 @@ class Tracer(Array):
     def _python_value(self, what: str, error: Any) -> Any:
         value = self.known()
         if value is None:
-            raise error(
-                f"{what}: a Python value was requested from a traced {self.type}, whose value is not known here."
-                + self._where()
-                + "\n  try: "
-                + (rewriting.number() or "keep the computation in arrays, or make the argument static.")
-            )
+            says = f"{what}: a Python value was requested from a traced {self.type}, whose value is not known here."
+            way_out = rewriting.number() or "keep the computation in arrays, or make the argument static."
+            raise error(self._explained(says, way_out))
         return value
 
     def _value_without_derivative(self, what: str) -> Any:
         if self.known() is not None:
-            raise errors.ConcretizationTypeError(
-                f"{what}: the Python number would lose the derivative that is being taken of this {self.type}."
-                + self._where()
-                + f"\n  try: {rewriting.number() or 'the function in atled.numpy'}, "
-                f"or {what}(lax.stop_gradient(x)) if a constant is intended."
-            )
+            says = f"{what}: the Python number would lose the derivative that is being taken of this {self.type}."
+            way_out = rewriting.number() or "the function in atled.numpy"
+            way_out += f", or {what}(lax.stop_gradient(x)) if a constant is intended."
+            raise errors.ConcretizationTypeError(self._explained(says, way_out))
         return self._python_value(what, errors.ConcretizationTypeError)
 
-    def _where(self) -> str:
-        return source.describe(source.here()) + self.interpreter.explain(self)
+    def _explained(self, says: str, instead: str) -> str:
+        return errors.explained(says, instead, self.interpreter.explain(self))
 
 
 def bind(op: Any, *operands: Any) -> Any:
@@ -272,12 +257,12 @@ def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
     """The error for a tracer that is used after its transformation has ended."""
     holder = leaks.holder(tracer)
     return errors.UnexpectedTracerError(
-        f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect "
-        "and was used later."
-        + source.describe(source.here())
-        + _origin(tracer)
-        + (f"\n  It was kept in {holder}." if holder else "")
-        + "\n  try: return the value from the transformed function instead of storing it outside."
+        errors.explained(
+            f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect "
+            "and was used later.",
+            "return the value from the transformed function instead of storing it outside.",
+            more=_origin(tracer) + (f"\n  It was kept in {holder}." if holder else ""),
+        )
     )
 
 

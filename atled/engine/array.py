@@ -23,7 +23,7 @@ from atled.core.program import Program, Var
 from atled.core.settings import on_global_change, scope
 from atled.core.sharding import NamedSharding, PartitionSpec, Placed, Sharding, SingleDeviceSharding, tiles
 from atled.core.types import ArrayType
-from atled.engine import client, execute, placement
+from atled.engine import client, executable, placement, versions
 from atled.engine.failures import check_there, failed
 from atled.engine.narrow import unpacked, unpackers
 
@@ -84,7 +84,7 @@ class DeviceArray(Array):
             if hasattr(self._buffer, "mark"):
                 shards(self)
             self._buffer.block_until_ready()
-        except execute.EngineError as error:
+        except versions.EngineError as error:
             raise failed(self._buffer, error) from None
         return self
 
@@ -407,7 +407,7 @@ def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
         return wrap(put(to_numpy(x._buffer), Placed(x.type, target, True)))
     inputs = [Var(x.type)]
     program = _movers.setdefault(x.type, Program(inputs, [], inputs, "reshard"))
-    ready = execute.executable(program, placement.Spread(target.mesh, (x.sharding,), (target,)))
+    ready = executable.executable(program, placement.Spread(target.mesh, (x.sharding,), (target,)))
     return wrap(ready([x._buffer])[0])
 
 
@@ -535,11 +535,11 @@ def to_numpy(buffer: Any) -> np.ndarray:
             return np.asarray(memoryview(buffer))
         buffer.block_until_ready()
         if buffer.is_deleted():
-            raise execute.EngineError("deleted")
+            raise versions.EngineError("deleted")
         if dtypes.bits(placed.dtype) < 8:
             return unpacked(buffer)
         return _view(buffer)
-    except (execute.EngineError, BufferError) as error:
+    except (versions.EngineError, BufferError) as error:
         raise failed(buffer, error) from None
 
 

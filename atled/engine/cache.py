@@ -25,6 +25,7 @@ import jaxlib.version
 
 from atled.core import source
 from atled.core.settings import scope
+from atled.engine import client
 
 _MAGIC = b"atled.executable.1\n"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -188,3 +189,6 @@ def evict(path: str, limit: int) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         total -= size
+
+
+client.on_reset.append(_machine.cache_clear)

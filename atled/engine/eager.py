@@ -11,7 +11,7 @@ from atled.core.program import Equation, Program, Var, mesh_of
 from atled.core.settings import on_global_change, scope
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Interpreter
-from atled.engine import client, execute, mappings
+from atled.engine import client, executable, mappings, options, versions
 from atled.engine.array import DeviceArray, as_array, device_put, to_device, wrap
 from atled.engine.failures import failed
 from atled.engine.placement import Spread, Where
@@ -49,7 +49,7 @@ class Evaluate(Interpreter):
         run, handlers, is_tuple = launch
         try:
             out = run([a._buffer for a in arrays]).consume_with_handlers(handlers)
-        except execute.EngineError as error:
+        except versions.EngineError as error:
             gone = [a._buffer for a in arrays if a._buffer.is_deleted()] or [a._buffer for a in arrays] or [None]
             raise failed(gone[0], error) from None
         results = tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
@@ -66,10 +66,10 @@ class Evaluate(Interpreter):
         results = tuple([Var(t) for t in (types if is_tuple else (types,))])
         program = Program(inputs, [Equation(op, tuple(inputs), results, None)], results, op.name)
         if op.compiler_options:
-            program = execute.tuned(op.program, op.compiler_options)
+            program = options.tuned(op.program, op.compiler_options)
         where, committed = placement(program, arrays)
         arrays = moved(arrays, where)
-        ready = execute.executable(program, where, committed)
+        ready = executable.executable(program, where, committed)
         return arrays, (ready.execute, ready.handlers, is_tuple)
 
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from atled.core import errors, source
-from atled.engine import execute
+from atled.engine import dispatch
 
 
 class ExecutionError(RuntimeError):
@@ -24,7 +24,7 @@ class ExecutionError(RuntimeError):
 def failed(buffer: Any, error: Exception) -> RuntimeError:
     """The error of a computation, with the user's line that launched it; a callback's exception unchanged."""
     text = " ".join(str(error).split())
-    execute.flush()
+    dispatch.flush()
     processes = sys.modules.get("atled.engine.world.processes")
     blamed = None if processes is None else processes.explain(error)
     if blamed is not None:

@@ -13,7 +13,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 from atled.core.types import ArrayType
-from atled.engine import attributes, execute
+from atled.engine import attributes, program_cache
 
 try:  # not in the oldest supported jaxlib
     import jaxlib._xla as _xla
@@ -71,16 +71,16 @@ def register_transform(name: str, stage: int, callback: Any) -> None:
     if _xla is None:
         raise NotImplementedError("register_hlo_module_transformation: this jaxlib has no such hook.")
     _xla.register_xla_transform(name, stage, callback)
-    execute.transforms.append((name, stage))
-    execute.forget()
+    program_cache.transforms.append((name, stage))
+    program_cache.forget()
 
 
 def clear_transform(name: str, stage: int) -> bool:
     """Unregister the function of `register_transform`; returns whether there was one."""
     if _xla is None or not _xla.clear_xla_transform(name, stage):
         return False
-    execute.transforms[:] = [t for t in execute.transforms if t != (name, stage)]
-    execute.forget()
+    program_cache.transforms[:] = [t for t in program_cache.transforms if t != (name, stage)]
+    program_cache.forget()
     return True
 
 

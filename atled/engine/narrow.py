@@ -10,7 +10,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.sharding import Placed
 from atled.core.types import ArrayType
-from atled.engine import execute, placement
+from atled.engine import executable, placement
 
 unpackers: dict[Placed, Any] = {}  # executables that read what is narrower than a byte
 
@@ -40,7 +40,7 @@ def unpacked(buffer: Any) -> np.ndarray:
         raw = device.client.compile_and_load(text, placement.device_list((device,)), options)
         unpackers[placed] = raw
     out = Placed(ArrayType(placed.shape, wide), placed.sharding, placed.committed)
-    (wider,) = raw.execute_sharded([buffer]).consume_with_handlers([execute.handler(out)])
+    (wider,) = raw.execute_sharded([buffer]).consume_with_handlers([executable.handler(out)])
     host = np.asarray(memoryview(wider)).astype(placed.dtype)
     host.flags.writeable = False
     return host

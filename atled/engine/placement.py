@@ -12,6 +12,7 @@ import jaxlib._hlo as _hlo
 import jaxlib._jax as _jax
 import numpy as np
 
+from atled.core import sharding
 from atled.core.sharding import (
     Mesh,
     NamedSharding,
@@ -22,6 +23,7 @@ from atled.core.sharding import (
     spec_of_tiles,
     tiles,
 )
+from atled.engine import client
 
 
 class Spread(NamedTuple):
@@ -106,3 +108,21 @@ def on_device(device: Any) -> SingleDeviceSharding:
 def layout_of(placed: Placed) -> Any:
     """The engine's sharding object for the stored form of an array."""
     return layout(physical_sharding(placed.sharding, placed.type), len(placed.shape))
+
+
+def description(where: Where) -> str:
+    """A placement as text, equal in every process: a part of cache keys."""
+    if not isinstance(where, Spread):
+        return str(where.id)
+    places = [(d.id, d.process_index) for d in where.mesh.flat]
+    meshes = {s.mesh: None for s in (*where.ins, *where.outs) if s is not None}
+    return f"{places}{where.mesh}{list(meshes)}{where.ins}{where.outs}"
+
+
+def _reset() -> None:
+    for memo in (layout, device_list, on_device):
+        memo.cache_clear()
+    sharding.forget()
+
+
+client.on_reset.append(_reset)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting, source, tree
+from atled.core import dtypes, errors, rewriting, tree
 from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.core.differences import difference
 from atled.core.flags import kept, left_out, merged, with_zeros
@@ -49,11 +49,9 @@ class Cond(Op):
         return bool(self.axes)
 
     def varies(self, of: Any, given: list[Any]) -> list[Any]:
-        """The mesh axes along which results vary: those of the index, and of any branch."""
         return [given[0].union(*rows) for rows in zip(*[of(b, given[1:]) for b in self.branches])]
 
     def chosen_by(self, of: Any, given: list[Any]) -> Any:
-        """The axes of a mesh along which devices take different branches."""
         return given[0]
 
     @property
@@ -382,12 +380,13 @@ def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorde
         if first.structure != other.structure:
             path, one, another = difference(first.structure, other.structure) or ("", "", "")
             raise TypeError(
-                f"{name}: the branches must return the same tree; {names[0]} gives {first.structure}, "
-                f"{label} gives {other.structure}."
-                + f"\n  The first difference: result{path} is {one} from {names[0]}, and {another} from {label}."
-                + source.describe(source.here())
-                + "\n  try: return the same number of arrays from each, with zeros where a branch has none."
-            )  # fmt: skip
+                errors.explained(
+                    f"{name}: the branches must return the same tree; {names[0]} gives {first.structure}, "
+                    f"{label} gives {other.structure}."
+                    f"\n  The first difference: result{path} is {one} from {names[0]}, and {another} from {label}.",
+                    "return the same number of arrays from each, with zeros where a branch has none.",
+                )
+            )
         rows = list(zip(first.program.output_types, other.program.output_types))
         if any([(a.shape, a.dtype) != (b.shape, b.dtype) for a, b in rows]):
             paths = [
@@ -405,8 +404,5 @@ def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorde
                 if a.shape == b.shape
                 else "numpy.zeros_like(x)."
             )
-            raise TypeError(
-                f"{name}: the branches must return the same types; {'; '.join(lines)}."
-                + source.describe(source.here())
-                + f"\n  try: {way_out}"
-            )
+            says = f"{name}: the branches must return the same types; {'; '.join(lines)}."
+            raise TypeError(errors.explained(says, way_out))

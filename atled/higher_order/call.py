@@ -59,7 +59,6 @@ class Call(Op):
         return build.call(self.program, operands)
 
     def varies(self, of: Any, given: list[Any]) -> list[Any]:
-        """The mesh axes along which results vary; `of(program, given)` computes them for a program."""
         return of(self.program, given)
 
     def stepwise(self, *operands: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors, source, tree
+from atled.core import dtypes, errors, tree
 from atled.core.array import describe, is_array_like, type_of
 from atled.core.flags import kept, merged
 from atled.core.op import Op, instantiate
@@ -175,15 +175,10 @@ def _as_types(custom: Custom, what: str, values: Sequence[Any], types: Sequence[
     for x, t in zip(values, types, strict=True):
         got = type_of(x)
         if got.shape != t.shape or (got.dtype is not t.dtype and not got.weak):
-            raise TypeError(
-                f"{custom.kind}: the rule of {custom.name} must give {what} {t}; got {got}."
-                + source.describe(source.here())
-                + (
-                    f"\n  try: numpy.broadcast_to(g, {t.shape}), or a sum over the extra axes."
-                    if got.shape != t.shape
-                    else f"\n  try: g.astype({t.dtype.name!r})."
-                )
-            )
+            summed = f"numpy.broadcast_to(g, {t.shape}), or a sum over the extra axes."
+            way_out = summed if got.shape != t.shape else f"g.astype({t.dtype.name!r})."
+            says = f"{custom.kind}: the rule of {custom.name} must give {what} {t}; got {got}."
+            raise TypeError(errors.explained(says, way_out))
         out.append(x if got is t else conversion.convert(x, t.dtype, t.weak))
     return out
 
@@ -394,11 +389,9 @@ class custom_vjp(Custom):  # noqa: N801
             grads = tuple(grads)
         if not isinstance(grads, tuple) or len(grads) != count:
             got = f"{len(grads)} of them" if isinstance(grads, tuple) else describe(grads)
-            raise TypeError(
-                f"custom_vjp: bwd of {self.name} must return a tuple with a cotangent for each of {count} arguments; "
-                f"got {got}." + source.describe(source.here())
-                + "\n  try: None for an argument that has no derivative; (g,), with a comma, for one argument."
-            )  # fmt: skip
+            says = f"custom_vjp: bwd of {self.name} must return a tuple with a cotangent for each of {count} arguments"
+            way_out = "None for an argument that has no derivative; (g,), with a comma, for one argument."
+            raise TypeError(errors.explained(f"{says}; got {got}.", way_out))
         leaves: list[Any] = []
         for one, child in zip(grads, call.structure.children, strict=True):
             leaves += _cotangents(self, one, child)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from atled.core import errors, source
+from atled.core import errors
 from atled.core.array import type_of
 from atled.core.flags import kept, with_zeros
 from atled.core.op import Op, instantiate
@@ -244,16 +244,10 @@ def _refuse_captured(kind: str, name: str, tangents: Sequence[Any]) -> None:
 
 def closes_over(kind: str, name: str, what: str) -> errors.UnexpectedTracerError:
     """The error for a function that closes over a value that it must not capture."""
-    return errors.UnexpectedTracerError(
-        f"{kind}: {name} closes over {what}, and its rule does not say how."
-        + source.describe(source.here())
-        + f"\n  try: make it an argument of {name}."
-    )
+    says = f"{kind}: {name} closes over {what}, and its rule does not say how."
+    return errors.UnexpectedTracerError(errors.explained(says, f"make it an argument of {name}."))
 
 
 def _forward_mode() -> TypeError:
-    return TypeError(
-        "custom_vjp: forward mode (jvp) cannot go through a function with a reverse-mode rule only."
-        + source.describe(source.here())
-        + "\n  try: custom_jvp, which gives both modes."
-    )
+    says = "custom_vjp: forward mode (jvp) cannot go through a function with a reverse-mode rule only."
+    return TypeError(errors.explained(says, "custom_jvp, which gives both modes."))

@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from atled.core import errors, source
+from atled.core import errors
 from atled.core.array import describe, type_of
 from atled.core.flags import with_zeros
 from atled.core.op import Op, instantiate
@@ -56,7 +56,6 @@ class While(Op):
         return has_effects(self.condition) or has_effects(self.body)
 
     def varies(self, of: Any, given: list[Any]) -> list[Any]:
-        """The mesh axes along which results, or the number of steps, vary."""
         first, second, carry = self.parts(given)
         while True:
             (stops,) = of(self.condition, [*first, *carry])
@@ -66,7 +65,6 @@ class While(Op):
             carry = wider
 
     def chosen_by(self, of: Any, given: list[Any]) -> Any:
-        """The axes of a mesh along which devices take different numbers of steps."""
         (stops,) = of(self.condition, [*self.parts(given)[0], *self.varies(of, given)])
         return stops
 
@@ -158,10 +156,11 @@ class While(Op):
 
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
         raise ValueError(
-            "while_loop: linearize and reverse mode would have to store every step, but the number of steps "
-            "is not known."
-            + source.describe(source.here())
-            + "\n  try: while_loop(..., max_steps=n), fori_loop with known bounds, or scan; or forward mode (jvp)."
+            errors.explained(
+                "while_loop: linearize and reverse mode would have to store every step, but the number of steps "
+                "is not known.",
+                "while_loop(..., max_steps=n), fori_loop with known bounds, or scan; or forward mode (jvp).",
+            )
         )
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:

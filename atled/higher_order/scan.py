@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from atled.compiler.builder import Value
-from atled.core import errors, rewriting, source, tree
+from atled.core import errors, rewriting, tree
 from atled.core.array import describe, type_of
 from atled.core.differences import difference
 from atled.core.flags import with_zeros
@@ -20,11 +20,11 @@ from atled.core.program import Program, evaluate, record, subprograms
 from atled.core.sharding import physical
 from atled.core.trace import bind, step
 from atled.core.types import ArrayType, Zero
+from atled.engine.progress import Progress
 from atled.higher_order import scan_backwards
 from atled.higher_order.branches import Recorded, cond, record_tree, runs_in_python
 from atled.higher_order.call import has_effects, named_axes
 from atled.higher_order.callbacks import effect_callback
-from atled.higher_order.progress import Bar
 from atled.higher_order.scan_backwards import cut
 from atled.higher_order.scan_masked import MaskedScan
 from atled.ops import conversion, elementary, elementwise, indexing, shape
@@ -61,7 +61,6 @@ class Scan(Op):
         return has_effects(self.body)
 
     def varies(self, of: Any, given: list[Any]) -> list[Any]:
-        """The mesh axes along which results vary: a fixed point over the steps."""
         constants, carry, slices = self.parts(given)
         while True:
             axes = of(self.body, [*constants, *carry, *slices])
@@ -337,17 +336,20 @@ def _watched(
     """A scan that reports to a progress bar, at most a hundred times."""
     leaves = tree.leaves(xs)
     count = int(type_of(leaves[0]).shape[0] if leaves else length or 0)
-    bar, every = Bar(count, label), max(count // 100, 1)
+    bar, every = Progress((), 0, count, label=label), max(count // 100, 1)
+
+    def report(done: Any) -> None:
+        bar.reach(int(done))
 
     def one(carry: Any, x: Any) -> Any:
         done, inner = carry
         is_due = elementwise.eq(elementary.rem(done, np.int32(every)), np.int32(0))
-        cond(is_due, lambda n: effect_callback(bar, (n,), {}, "scan"), lambda n: None, done)
+        cond(is_due, lambda n: effect_callback(report, (n,), {}, "scan"), lambda n: None, done)
         out = _pair(f(inner, x))
         return (elementwise.add(done, np.int32(1)), out[0][0]), out[1]
 
     (done, carry), ys = _scan(one, (np.int32(0), init), xs, length, reverse, unroll)
-    effect_callback(bar, (done,), {}, "scan")
+    effect_callback(report, (done,), {}, "scan")
     return carry, ys
 
 
@@ -383,13 +385,14 @@ def carried(
         got = body.structure if extra is None else body.structure.children[0]
         if got != structure:
             path, first, then = difference(structure, got) or ("", "", "")
+            rest = ", and any other values as the second result." if name == "scan" else "."
             raise TypeError(
-                f"{name}: the carry must keep its tree; it starts as {structure.children[0]}, "
-                f"and the body gives {got.children[0] if got.children else got}."
-                + f"\n  The first difference: carry{path.removeprefix('[0]')} starts as {first}, and becomes {then}."
-                + source.describe(source.here())
-                + "\n  try: return the same tuple or dict as the start"
-                + (", and any other values as the second result." if name == "scan" else ".")
+                errors.explained(
+                    f"{name}: the carry must keep its tree; it starts as {structure.children[0]}, "
+                    f"and the body gives {got.children[0] if got.children else got}."
+                    f"\n  The first difference: carry{path.removeprefix('[0]')} starts as {first}, and becomes {then}.",
+                    f"return the same tuple or dict as the start{rest}",
+                )
             )
         out = body.program.output_types[: len(types)]
         if all([(a.shape, a.dtype) == (b.shape, b.dtype) for a, b in zip(types, out)]):
@@ -458,10 +461,7 @@ def _difference(name: str, structure: tree.Structure, want: Sequence[ArrayType],
     ]
     first, more = rows[0].strip(), "".join(rows[1:5])
     a, b = next((a, b) for a, b in zip(want, got) if (a.shape, a.dtype) != (b.shape, b.dtype))
-    return (
-        f"{name}: the carry must keep its type; {first}.{more}{source.describe(source.here())}"
-        f"\n  try: {_start(name, len(want), a, b)}"
-    )
+    return errors.explained(f"{name}: the carry must keep its type; {first}.{more}", _start(name, len(want), a, b))
 
 
 def _start(name: str, count: int, want: ArrayType, got: ArrayType) -> str:

@@ -22,8 +22,6 @@ Axes = frozenset[Any]
 _NONE: Axes = frozenset()
 # No communication.
 _SILENT = (collectives.AxisIndex, collectives.Pvary)
-# Their results are replicated along their axes.
-_SHARES = (collectives.AllReduce, collectives.AllGather, collectives.AssumeReplicated)
 
 
 def varying(
@@ -44,21 +42,12 @@ def varying(
 
 def _results(e: Equation, given: list[Axes], diverges: Any) -> Sequence[Axes]:
     op, union = e.op, frozenset().union(*given)
-    rule, choice = getattr(op, "varies", None), getattr(op, "chosen_by", None)
-    if choice is not None and diverges is not None:
-        apart = choice(varying, given) & frozenset().union(*[communicates(p) for p in subprograms(op)])
+    if diverges is not None:
+        apart = op.chosen_by(varying, given) & frozenset().union(*[communicates(p) for p in subprograms(op)])
         if apart:
             diverges(e, apart)
-    if rule is not None:
-        return rule(partial(varying, diverges=diverges), given)
-    inner = subprograms(op)
-    if inner:
-        return [union.union(*[_used(p) for p in inner])] * len(e.results)
-    if isinstance(op, _SHARES):
-        return [union - frozenset(op.axes)]
-    if op.is_collective:
-        return [union | frozenset(op.axes)] * len(e.results)
-    return [union] * len(e.results)
+    found = op.varies(partial(varying, diverges=diverges), given)
+    return [union.union(*[_used(p) for p in subprograms(op)])] * len(e.results) if found is None else found
 
 
 def communicates(program: Program) -> Axes:

@@ -23,7 +23,7 @@ from typing import Any
 import atled
 import atled.numpy as jnp
 from atled.core import settings
-from atled.engine import cache, client, execute, plugins
+from atled.engine import cache, client, plugins, program_cache
 from atled.engine.topology import size
 
 _OTHERS = {  # in addition to the settings
@@ -335,7 +335,7 @@ def _basics() -> dict[str, Any]:
         original, cache.load = cache.load, load
         first = once()
         atled.clear_caches()
-        execute.forget()
+        program_cache.forget()
         hits.clear()
         return once() == first and any(hits)
 

@@ -81,7 +81,7 @@ def effects_of_equation(e: Equation) -> frozenset[Any]:
         return frozenset().union(*[effects_of(p) for p in held])
     if hasattr(e.op, "effects"):  # of a user-defined primitive
         return e.op.effects(*[v.type for v in e.operands])
-    return frozenset([BY_NAME.get(getattr(e.op, "effect", ""), e.op)]) if e.op.has_effect else frozenset()
+    return frozenset([BY_NAME.get(e.op.effect, e.op)]) if e.op.has_effect else frozenset()
 
 
 def effects_of(program: Program) -> frozenset[Any]:

@@ -9,8 +9,8 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core.array import type_of
 from atled.core.trace import Tracer, bind
-from atled.higher_order.expectations import complain
 from atled.ops.expecting import Expect
+from atled.staging.expectations import complain
 
 
 def expected(x: Any, low: int, high: int, what: str) -> Any:

@@ -27,9 +27,11 @@ def static_shape(name: str, dims: Any) -> tuple[int, ...]:
     """A shape as a tuple of ints."""
     if isinstance(dims, Tracer):
         raise ConcretizationTypeError(
-            f"{name}: a shape must be known; got a traced {dims.type}." + dims._where()
-            + "\n  try: jit(f, static_argnames=...) for the argument that the shape comes from, or x.shape of an array."
-        )  # fmt: skip
+            dims._explained(
+                f"{name}: a shape must be known; got a traced {dims.type}.",
+                "jit(f, static_argnames=...) for the argument that the shape comes from, or x.shape of an array.",
+            )
+        )
     if isinstance(dims, (int, np.integer)) or (isinstance(dims, Array) and dims.ndim == 0):
         dims = (dims,)
     try:

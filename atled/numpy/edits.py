@@ -53,9 +53,11 @@ def _edit_positions(name: str, obj: Any, n: int, last: int) -> Any:
     if t.kind == "b":
         if known is None:
             raise ConcretizationTypeError(
-                f"{name}: a traced mask {t} selects an unknown number of positions." + index._where()
-                + "\n  try: an integer array of fixed length, such as numpy.nonzero(mask, size=n) gives."
-            )  # fmt: skip
+                index._explained(
+                    f"{name}: a traced mask {t} selects an unknown number of positions.",
+                    "an integer array of fixed length, such as numpy.nonzero(mask, size=n) gives.",
+                )
+            )
         if known.ndim and len(known) != n:
             raise ValueError(f"{name}: a mask must be as long as the axis; got {t} for length {n}.")
         return np.flatnonzero(known).astype(np.int32)
@@ -154,9 +156,12 @@ def delete(
         known = known_index(positions)
         if known is None:
             raise ConcretizationTypeError(
-                f"delete: the shape depends on how many different positions there are in a traced {positions.type}."
-                + positions._where() + "\n  try: assume_unique_indices=True if none is repeated."
-            )  # fmt: skip
+                positions._explained(
+                    f"delete: the shape depends on how many different positions there are in a traced "
+                    f"{positions.type}.",
+                    "assume_unique_indices=True if none is repeated.",
+                )
+            )
         positions = np.unique(np.where(known < 0, known + n, known)).astype(index_dtype(n))
         count = positions.size
     return _delete(x, positions, at, count)

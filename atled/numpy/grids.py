@@ -70,9 +70,11 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
             known = known_index(x)
             if known is None:
                 raise ConcretizationTypeError(
-                    f"ix_: a traced mask {x.type} selects an unknown number of rows." + x._where()
-                    + "\n  try: numpy.nonzero(mask, size=n)[0] instead of the mask."
-                )  # fmt: skip
+                    x._explained(
+                        f"ix_: a traced mask {x.type} selects an unknown number of rows.",
+                        "numpy.nonzero(mask, size=n)[0] instead of the mask.",
+                    )
+                )
             x = asarray(np.flatnonzero(known), dtypes.default("i"))
         out.append(shape.reshape(x, [x.size if j == k else 1 for j in range(len(args))]))
     return tuple(out)

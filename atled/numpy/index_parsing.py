@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting, source
+from atled.core import dtypes, errors, rewriting
 from atled.core.array import Array, describe, type_of
 from atled.core.exact import Plain
 from atled.core.trace import Tracer
@@ -152,10 +152,12 @@ def _known_mask(mask: Any) -> np.ndarray:
     host = mask.known() if isinstance(mask, Tracer) else mask
     if host is None:
         raise errors.NonConcreteBooleanIndexError(
-            f"index: a traced mask {type_of(mask)} selects an unknown number of elements." + mask._where()
-            + f"\n  try: {rewriting.masked() or 'numpy.where(mask, x, fill)'}, "
-            "or numpy.nonzero(mask, size=n) for the positions."
-        )  # fmt: skip
+            mask._explained(
+                f"index: a traced mask {type_of(mask)} selects an unknown number of elements.",
+                f"{rewriting.masked() or 'numpy.where(mask, x, fill)'}, "
+                "or numpy.nonzero(mask, size=n) for the positions.",
+            )
+        )
     return np.asarray(host)
 
 
@@ -184,10 +186,12 @@ def _slice_entry(e: slice, n: int, is_eager: bool, operands: list[Any]) -> Entry
         bad = next((v for v in given if isinstance(v, Tracer)), given[0])
         if isinstance(bad, Tracer):
             raise errors.TracerIntegerConversionError(
-                "index: the bounds of a slice must be known, because its length depends on them; got a traced "
-                f"{bad.type}.{bad._where()}"
-                "\n  try: numpy.where(numpy.arange(len(x)) < n, x, 0), lax.dynamic_slice for a known length, or a "
-                "static argument."
+                bad._explained(
+                    "index: the bounds of a slice must be known, because its length depends on them; got a traced "
+                    f"{bad.type}.",
+                    "numpy.where(numpy.arange(len(x)) < n, x, 0), lax.dynamic_slice for a known length, or a "
+                    "static argument.",
+                )
             ) from None
         raise TypeError(
             f"index: slices are made of integers; got {describe(bad)}.\n  try: n // 2 instead of n / 2, or int(n)."
@@ -205,11 +209,13 @@ def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[An
     if isinstance(e, (int, np.integer)):
         i = int(e)
         if not -n <= i < n:
+            near = f"an index from {-n} to {n - 1}, or " if n else ""
             raise IndexError(
-                f"index: {i} is out of bounds for axis {axis} with length {n}." + source.describe(source.here())
-                + (f"\n  try: an index from {-n} to {n - 1}, or" if n else "\n  try:")
-                + " x.at[i].get(mode='clip') or (mode='fill') if that is intended."
-            )  # fmt: skip
+                errors.explained(
+                    f"index: {i} is out of bounds for axis {axis} with length {n}.",
+                    f"{near}x.at[i].get(mode='clip') or (mode='fill') if that is intended.",
+                )
+            )
         i = i + n if i < 0 else i
         if is_eager:
             operands.append(i)
@@ -235,9 +241,7 @@ def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[An
     if isinstance(e, np.ndarray):
         if e.size and not (e.min() >= -n and e.max() < n):
             worst = e.max() if e.max() >= n else e.min()
-            raise IndexError(
-                f"index: {worst} is out of bounds for axis {axis} with length {n}." + source.describe(source.here())
-            )
+            raise IndexError(errors.explained(f"index: {worst} is out of bounds for axis {axis} with length {n}."))
         e = np.where(e < 0, e.astype(np.int64) + n, e).astype(index_dtype(n))  # n may be too large for its dtype
     operands.append(e)
     return Entry(POINT if t.ndim == 0 else ARRAY)

@@ -171,9 +171,11 @@ def lstsq(
         m, n = type_of(a).shape[-2:]
         if isinstance(rank, Tracer) and m > n:
             raise ConcretizationTypeError(
-                f"lstsq: with numpy_resid the shape depends on the rank; got a traced {type_of(a)}." + rank._where()
-                + "\n  try: numpy_resid=False."
-            )  # fmt: skip
+                rank._explained(
+                    f"lstsq: with numpy_resid the shape depends on the rank; got a traced {type_of(a)}.",
+                    "numpy_resid=False.",
+                )
+            )
         if m <= n or int(rank) < n:
             squares = shape.zeros(ArrayType((0,), type_of(squares).dtype))
     return x, squares, rank, s

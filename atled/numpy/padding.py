@@ -96,9 +96,11 @@ def _pairs(name: str, value: Any, ndim: int) -> Widths:
     """A pair of integers for each axis, from the forms that NumPy takes."""
     if isinstance(value, Tracer):
         raise ConcretizationTypeError(
-            f"pad: {name} must be known, because the shape of the result depends on it; got a traced {value.type}."
-            + value._where() + "\n  try: jit(f, static_argnames=...) for the argument that it comes from."
-        )  # fmt: skip
+            value._explained(
+                f"pad: {name} must be known, because the shape of the result depends on it; got a traced {value.type}.",
+                "jit(f, static_argnames=...) for the argument that it comes from.",
+            )
+        )
     try:
         host = np.asarray(value)
     except ValueError:

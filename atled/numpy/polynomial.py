@@ -69,9 +69,11 @@ def _host_values(name: str, p: Any, way_out: str) -> Any:
     value = p.known() if isinstance(p, Tracer) else p
     if value is None:
         raise ConcretizationTypeError(
-            f"{name}: the length of the result depends on which coefficients of a traced {p.type} are zero."
-            + p._where() + f"\n  try: {way_out}"
-        )  # fmt: skip
+            p._explained(
+                f"{name}: the length of the result depends on which coefficients of a traced {p.type} are zero.",
+                way_out,
+            )
+        )
     return np.asarray(value)
 
 

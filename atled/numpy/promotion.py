@@ -235,7 +235,7 @@ def broadcast_to(x: Any, dims: tuple[int, ...]) -> Any:
     if not fits:
         raise ValueError(
             f"broadcast_to: lengths must be equal, or 1; got {t} (shape {t.shape}) for shape {tuple(dims)}."
-            + _fitting((t.shape, dims))
+            + f"\n  try: {_fitting((t.shape, dims))}"
         )
     return shape.broadcast(x, dims, tuple(range(len(dims) - t.ndim, len(dims))))
 
@@ -254,19 +254,15 @@ def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
     except ValueError:
         types = " and ".join(str(type_of(x)) for x in operands)
         text = " and ".join(map(str, shapes))
-        raise ValueError(
-            f"{name}: shapes {text} do not broadcast together; got {types}."
-            + source.describe(source.here())
-            + _fitting(shapes)
-        ) from None
+        says = f"{name}: shapes {text} do not broadcast together; got {types}."
+        raise ValueError(errors.explained(says, _fitting(shapes))) from None
     return [x if s == () else broadcast_to(x, dims) for x, s in zip(operands, shapes, strict=True)]
 
 
 def _mind_ranks(name: str, shapes: Sequence[tuple[int, ...]], how: str) -> None:
-    message = (
-        f"{name}: ranks differ, and rank_promotion is {how!r}; got shapes {' and '.join(map(str, shapes))}."
-        + source.describe(source.here())
-        + "\n  try: x[None, :] or reshape, to say which axis meets which."
+    message = errors.explained(
+        f"{name}: ranks differ, and rank_promotion is {how!r}; got shapes {' and '.join(map(str, shapes))}.",
+        "x[None, :] or reshape, to say which axis meets which.",
     )
     if how == "raise":
         raise ValueError(message)
@@ -281,8 +277,8 @@ def _fitting(shapes: Sequence[tuple[int, ...]]) -> str:
             if missing > 0 and few == many[: len(few)]:
                 index = ", ".join([":"] * len(few) + ["None"] * missing)
                 line = rewriting.with_operand(i, f"{{}}[{index}]")
-                return f"\n  try: {line or f'x[{index}] for the one of shape {few}'}"
+                return f"{line or f'x[{index}] for the one of shape {few}'}"
             if len(few) == 2 and few[::-1] == many and few != many:
                 line = rewriting.with_operand(1, "{}.T")
-                return f"\n  try: {line or 'x.T for one of them'}"
-    return "\n  try: reshape, or x[:, None] to say which axis meets which; lengths must be equal, or 1."
+                return f"{line or 'x.T for one of them'}"
+    return "reshape, or x[:, None] to say which axis meets which; lengths must be equal, or 1."

@@ -69,13 +69,17 @@ def _is_augmented() -> bool:
 
 def _unknown(name: str, x: Tracer, way_out: str) -> TypeError:
     return TypeError(
-        f"{name}: NumPy needs values to compute with; got a traced {x.type}, which has none here.{x._where()}"
-        f"\n  try: {way_out}"
+        x._explained(
+            f"{name}: NumPy needs values to compute with; got a traced {x.type}, which has none here.", way_out
+        )
     )
 
 
 def _no_room(name: str, x: Tracer) -> TypeError:
     return TypeError(
-        f"{name}: a NumPy array given as `out` must be filled with values; got a traced {x.type}, which has none here."
-        f"{x._where()}\n  try: y = {name.replace('numpy', 'atled.numpy')}(...) without `out`."
+        x._explained(
+            f"{name}: a NumPy array given as `out` must be filled with values; got a traced {x.type}, which has "
+            "none here.",
+            f"y = {name.replace('numpy', 'atled.numpy')}(...) without `out`.",
+        )
     )

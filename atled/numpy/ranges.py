@@ -27,9 +27,11 @@ def _concrete(name: str, x: Any) -> Any:
     """A bound of arange as a Python number."""
     if isinstance(x, Tracer) and x.known() is None:
         raise ConcretizationTypeError(
-            f"{name}: the bounds must be known, because the length depends on them; got a traced {x.type}." + x._where()
-            + "\n  try: jit(f, static_argnames=...), or numpy.linspace, whose length is fixed."
-        )  # fmt: skip
+            x._explained(
+                f"{name}: the bounds must be known, because the length depends on them; got a traced {x.type}.",
+                "jit(f, static_argnames=...), or numpy.linspace, whose length is fixed.",
+            )
+        )
     if isinstance(x, Tracer):
         x = x.known()
     return x.item() if isinstance(x, (Array, np.ndarray, np.generic)) else x

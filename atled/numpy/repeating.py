@@ -101,9 +101,10 @@ def _repeated(a: Any, repeats: Any, axis: int | None, total_repeat_length: int |
         counts = _broadcast_to(counts, (x.shape[at],))
     if total_repeat_length is None and isinstance(counts, Tracer) and counts.known() is None:
         raise ConcretizationTypeError(
-            f"repeat: the length of the result depends on the counts, which are not known here; got {counts.type}."
-            + counts._where()
-            + "\n  try: total_repeat_length=n, which fixes the length."
+            counts._explained(
+                f"repeat: the length of the result depends on the counts, which are not known here; got {counts.type}.",
+                "total_repeat_length=n, which fixes the length.",
+            )
         )
     if total_repeat_length is None:
         total_repeat_length = int(np.sum(np.asarray(counts)) * (x.shape[at] if counts.size == 1 else 1))

@@ -124,9 +124,11 @@ def concrete(name: str, x: Any, way_out: str = "") -> np.ndarray:
         value = x.known()
         if value is None:
             raise errors.ConcretizationTypeError(
-                f"{name}: the shape of the result depends on values, which are not known here; got a traced {x.type}."
-                + x._where()
-                + f"\n  try: {way_out or rewriting.called_also_with('size=n', name) or 'size=n, to fix the shape.'}"
+                x._explained(
+                    f"{name}: the shape of the result depends on values, which are not known here; got a traced "
+                    f"{x.type}.",
+                    f"{way_out or rewriting.called_also_with('size=n', name) or 'size=n, to fix the shape.'}",
+                )
             )
         x = value
     return np.asarray(x)

@@ -182,8 +182,8 @@ def mask_indices(
     known = known_index(mask)
     if known is None:
         raise ConcretizationTypeError(
-            f"mask_indices: how many elements of a traced {mask.type} are not zero is unknown."
-            + mask._where()
-            + "\n  try: size=n."
+            mask._explained(
+                f"mask_indices: how many elements of a traced {mask.type} are not zero is unknown.", "size=n."
+            )
         )
     return _mask_positions(known != 0)

@@ -24,12 +24,11 @@ class Collective(Op):
     """The family: ops that combine values of an array along named axes."""
 
     is_collective = True
-    is_same_for_all = False  # whether results of `batch_named` have no batch axis
     axes: tuple[Any, ...]
 
-    def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], *operands: Any) -> Any:
-        """Like `batch`, where the batch axis is one of `axes`."""
-        raise NotImplementedError(f"{type(self).__name__} has no 'batch_named' rule; vmap with an axis name needs it.")
+    def varies(self, of: Any, given: list[Any]) -> list[Any]:
+        union, axes = frozenset().union(*given), frozenset(self.axes)
+        return [union - axes if self.is_same_for_all else union | axes]
 
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
         return bind(self, *operands)
@@ -118,6 +117,7 @@ class Pvary(Collective):
 class AssumeReplicated(Pvary):
     """Equal device-varying values as one replicated value: each device gets a share of the cotangent."""
 
+    is_same_for_all = True
     size: int
 
     def batch_named(self, name: Any, size: int, batched: tuple[bool, ...], x: Any) -> Any:

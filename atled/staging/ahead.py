@@ -13,9 +13,12 @@ from atled.core.trace import Tracer, state
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import client
 from atled.engine.array import as_array
+from atled.engine.compile import lowered
 from atled.engine.eager import moved, placement
-from atled.engine.execute import CompilerOptions, EngineError, Executable, compiled_anew, executable, lowered, tuned
+from atled.engine.executable import Executable, compiled_anew, executable
+from atled.engine.options import CompilerOptions, tuned
 from atled.engine.placement import Spread, Where, on_device
+from atled.engine.versions import EngineError
 from atled.staging.launch import MISS, NAMESPACE, Form, Site, failure_of, result_builder, taking
 from atled.staging.signature import Arguments, Signature, donations, fitted, flat_shardings, leaf_names
 

@@ -25,13 +25,15 @@ from atled.core.types import ArrayType
 from atled.engine import client
 from atled.engine.array import DeviceArray, as_array, bring, wrap
 from atled.engine.eager import moved
-from atled.engine.execute import EngineError, Executable, executable, tuned
+from atled.engine.executable import Executable, executable
 from atled.engine.mappings import on_pressure
+from atled.engine.options import tuned
 from atled.engine.placement import Spread
+from atled.engine.versions import EngineError
 from atled.higher_order.call import Call, TunedCall
-from atled.higher_order.expectations import check_expectations
 from atled.staging.ahead import Traced, TracedFunction, prepared
 from atled.staging.compiles import Compile, limit, note, note_models
+from atled.staging.expectations import check_expectations
 from atled.staging.launch import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, donors, failure_of, taking
 from atled.staging.signature import Arguments, Options, Signature, leaf_names, refuse_out
 

@@ -12,7 +12,7 @@ import re
 import reprlib
 from typing import Any, NamedTuple
 
-from atled.core import settings, source, tree, tree_nodes
+from atled.core import errors, settings, source, tree, tree_nodes
 from atled.core.differences import difference
 from atled.core.exact import exact
 from atled.core.settings import scope
@@ -93,11 +93,9 @@ def limit(most: int, compiles: list[Compile], signature: Signature, call: Argume
     if len(compiles) >= most:
         now = _of(signature, call, 0.0)
         why = f" ({reason(compiles, now, signature)})" if compiles else ""
-        raise RuntimeError(
-            f"jit: {signature.name} may be compiled {most} times (max_compiles), and this call needs one more{why}."
-            + source.describe(source.here())
-            + "\n  try: pad arguments to few shapes, keep their dtypes, or pass settings that vary as arrays."
-        )
+        says = f"jit: {signature.name} may be compiled {most} times (max_compiles), and this call needs one more{why}."
+        way_out = "pad arguments to few shapes, keep their dtypes, or pass settings that vary as arrays."
+        raise RuntimeError(errors.explained(says, way_out))
 
 
 def reason(compiles: list[Compile], now: Compile, signature: Signature) -> str:

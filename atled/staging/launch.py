@@ -24,8 +24,8 @@ from atled.core.settings import scope
 from atled.core.trace import Tracer
 from atled.core.tree_code import Code, Mismatch, builder, matcher
 from atled.engine.array import DeviceArray, as_array
-from atled.engine.execute import EngineError
 from atled.engine.failures import failed
+from atled.engine.versions import EngineError
 from atled.staging.signature import Arguments
 
 MISS = object()
@@ -225,21 +225,21 @@ def failure_of(buffers: Sequence[Any], error: Exception, names: Sequence[str] = 
         for same in places.values():
             if len(same) > 1:
                 both = " and ".join([labels[i] for i in same[:2]]) if names else "two arguments"
-                return errors.located(
-                    RuntimeError(
+                return RuntimeError(
+                    errors.explained(
                         f"donation: {both} are the same array, {buffers[same[0]].aval.type}; a donated array "
-                        f"must be passed only once."
-                        "\n  try: numpy.copy(x) for one of them, or leave one out of donate_argnums."
+                        "must be passed only once.",
+                        "numpy.copy(x) for one of them, or leave one out of donate_argnums.",
                     )
                 )
     for label, b in zip(labels, buffers, strict=True):
         if b.is_deleted():
             who = "".join([f"\n  {name} takes over its argument {what}." for name, what in list(donors.items())[-3:]])
             what = f"argument {label}, {b.aval.type}," if names else f"{b.aval.type}"
-            return errors.located(
-                RuntimeError(
-                    f"deleted array: {what} was deleted or donated, and its memory is gone.{who}"
-                    "\n  try: use the result of the call that took it, or leave it out of donate_argnums."
+            return RuntimeError(
+                errors.explained(
+                    f"deleted array: {what} was deleted or donated, and its memory is gone.{who}",
+                    "use the result of the call that took it, or leave it out of donate_argnums.",
                 )
             )
     return failed(buffers[0] if buffers else None, error)

@@ -19,7 +19,7 @@ from atled.core.program import Program
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding, mesh_or_current
 from atled.core.types import ArrayType
 from atled.engine.array import DeviceArray
-from atled.engine.execute import CompilerOptions
+from atled.engine.options import CompilerOptions
 
 _KIND = inspect.Parameter
 

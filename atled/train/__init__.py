@@ -7,7 +7,7 @@ _AT_ONCE = {
     "stepping": "step",
 }
 _NAMES = {
-    "bars": "Progress progress",
+    "atled.engine.progress": "Progress progress",
     "drawing": "curves",
     "evaluating": "evaluate",
     "events": "TensorBoard",

@@ -1,6 +1,6 @@
 # Written by scripts/stubs.
-from atled.train.bars import Progress as Progress
-from atled.train.bars import progress as progress
+from atled.engine.progress import Progress as Progress
+from atled.engine.progress import progress as progress
 from atled.train.drawing import curves as curves
 from atled.train.evaluating import evaluate as evaluate
 from atled.train.events import TensorBoard as TensorBoard

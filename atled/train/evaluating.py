@@ -12,8 +12,8 @@ from atled import metrics
 from atled.core import errors, tree
 from atled.core.array import describe
 from atled.core.settings import override
+from atled.engine.progress import Progress
 from atled.staging.jit import eval_shape, jit
-from atled.train.bars import Progress
 from atled.train.feeds import arguments, feed, fitting
 from atled.train.state import not_training
 

@@ -16,8 +16,8 @@ from atled.core.array import ArrayLike
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.engine import client
 from atled.engine.parts import make_array_from_process_local_data
+from atled.engine.progress import Progress
 from atled.staging.transfer import device_put
-from atled.train.bars import Progress
 from atled.train.feeds import feed, sharding_of
 from atled.train.logs import JSONL
 from atled.train.running import Run

@@ -24,9 +24,9 @@ import atled.numpy as jnp
 from atled import checkpoints, distributed, random
 from atled.checkpoints.saving import Restored
 from atled.core import errors
+from atled.engine.progress import Progress
 from atled.optim.records import UnknownError, changed_functions, recalled, record, shown
 from atled.staging.nans import find_nans
-from atled.train.bars import Progress
 from atled.train.evaluating import evaluate, tried
 from atled.train.feeds import arguments
 from atled.train.logs import from_plain, plain

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from atled.core import errors, source, tree
+from atled.core import errors, tree
 from atled.core.array import Array, describe, type_of
 from atled.core.program import Program, evaluate, record_closed
 from atled.core.settings import scope
@@ -271,10 +271,11 @@ def _to_axis(x: Any, is_mapped: bool, axis: Any, size: int) -> Any:
         if is_mapped:
             t = type_of(x)
             raise ValueError(
-                "vmap: out_axes may be None for a result that is the same for all examples; "
-                f"got {ArrayType(t.shape[1:], t.dtype)}, which differs."
-                + source.describe(source.here())
-                + "\n  try: out_axes=0, and .mean(axis=0) or another reduction of the result."
+                errors.explained(
+                    "vmap: out_axes may be None for a result that is the same for all examples; "
+                    f"got {ArrayType(t.shape[1:], t.dtype)}, which differs.",
+                    "out_axes=0, and .mean(axis=0) or another reduction of the result.",
+                )
             )
         return x
     if not is_mapped:

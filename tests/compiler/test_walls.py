@@ -6,7 +6,7 @@ import atled
 import atled.numpy as jnp
 from atled.compiler.walls import walls
 from atled.core import settings
-from atled.engine import execute
+from atled.engine import program_cache
 
 
 def chain(steps):
@@ -42,9 +42,9 @@ def test_compiled_code_grows_in_proportion(monkeypatch):
     with settings.override(cache=False):
         monkeypatch.setattr("atled.compiler.lower.walls", lambda program: ())
         atled.clear_caches()
-        execute.forget()
+        program_cache.forget()
         without = instructions(30)
-        execute.forget()
+        program_cache.forget()
     assert without > 2 * have[0]  # what the walls are for
 
 

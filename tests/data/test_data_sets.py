@@ -274,7 +274,7 @@ def test_fetching(tmp_path, monkeypatch, capsys):
     assert sorted(f.name for f in (tmp_path / "to" / "mnist").iterdir()) == sorted(files)
     assert len(sets.mnist(tmp_path / "to")["train"]["label"]) == 5
     fetching.fetch("mnist", tmp_path / "to")
-    assert len(calls) == 2 and "is there already" in capsys.readouterr().out
+    assert len(calls) == 2 and "is there already" in capsys.readouterr().err
     (tmp_path / "to" / "mnist" / "train-labels-idx1-ubyte").write_bytes(b"damaged")
     fetching.fetch("mnist", tmp_path / "to")
     assert len(calls) == 3 and len(sets.mnist(tmp_path / "to")["train"]["label"]) == 5

@@ -16,7 +16,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled.core import dtypes
-from atled.engine import execute
+from atled.engine import program_cache
 from atled.engine.array import to_device
 
 STORED = [d for d in dtypes.all_dtypes if d not in (dtypes.key_dtype, dtypes.float0)]
@@ -260,8 +260,8 @@ def test_narrow_arrays_are_read_without_compiling_again(name, monkeypatch):
         repr(x)
 
     read()
-    monkeypatch.setattr(execute, "_compile", lambda *_: pytest.fail("compiled again"))
-    monkeypatch.setattr(execute, "_from_disk_or_new", lambda *_: pytest.fail("loaded again"))
+    monkeypatch.setattr(program_cache, "compile_program", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(program_cache, "_from_disk_or_new", lambda *_: pytest.fail("loaded again"))
     for _ in range(10):
         read()
 

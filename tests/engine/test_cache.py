@@ -16,7 +16,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled.core import settings
-from atled.engine import cache, execute
+from atled.engine import cache, program_cache
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def entries(folder):
 
 def run_fresh(n: int) -> np.ndarray:
     """A program of its own for each n, compiled or loaded anew."""
-    execute.forget()
+    program_cache.forget()
     return np.asarray(atled.jit(lambda x: x * float(n) + 1.0)(np.arange(4.0, dtype="f4")))
 
 
@@ -41,7 +41,9 @@ def test_entries_are_written_and_found(folder, monkeypatch):
     want = run_fresh(3)
     assert entries(folder)
     compiled = []
-    monkeypatch.setattr(execute, "_compile", lambda *a: compiled.append(a) or pytest.fail("compiled again"))
+    monkeypatch.setattr(
+        program_cache, "compile_program", lambda *a: compiled.append(a) or pytest.fail("compiled again")
+    )
     np.testing.assert_array_equal(run_fresh(3), want)
     assert not compiled
 
@@ -58,10 +60,10 @@ def test_what_came_from_disk_can_be_written_again(folder):
     f = atled.jit(lambda x: jnp.tanh(x) @ x)
     x = jnp.ones((4, 4))
     want = np.asarray(f(x))
-    execute.forget()
+    program_cache.forget()
     found = atled.jit(lambda x: jnp.tanh(x) @ x).lower(x).compile()
     device = atled.devices()[0]
-    again = execute.revived({"uses": []}, found.serialize(), device)
+    again = program_cache.revived({"uses": []}, found.serialize(), device)
     (out,) = again.execute_sharded([x._buffer]).consume_with_handlers(found._executable.handlers)
     np.testing.assert_array_equal(np.asarray(memoryview(out)), want)
 
@@ -216,7 +218,7 @@ def test_lapack_is_registered_before_a_load(folder):
 
 def test_programs_are_dropped_before_mappings_run_out(monkeypatch):
     """The engine crashes when a process has no more memory mappings; what can be made again goes before that."""
-    from atled.engine import execute, mappings
+    from atled.engine import mappings, program_cache
 
     monkeypatch.setattr(mappings, "MAPPINGS", 0)
     monkeypatch.setattr(mappings, "_EACH", 1_000_000)  # look at each program
@@ -226,7 +228,7 @@ def test_programs_are_dropped_before_mappings_run_out(monkeypatch):
     for n in range(8):
         assert float(f(x, n)[0]) == n + 1.0
         assert float(atled.grad(lambda x: (x * x).sum())(x)[0]) == 2.0
-    assert len(execute._loaded) < 8 and len(f.compiles) == 8
+    assert len(program_cache._loaded) < 8 and len(f.compiles) == 8
 
 
 def test_looking_at_many_mappings_takes_little_of_the_time(monkeypatch):

@@ -15,7 +15,7 @@ from jaxlib import _hlo, _jax
 import atled
 from atled.core.sharding import Placed
 from atled.core.types import ArrayType
-from atled.engine import attributes, client, execute, placement, stablehlo, versions
+from atled.engine import attributes, client, executable, placement, stablehlo, versions
 from atled.engine.array import put
 
 ENGINE = pathlib.Path(atled.__file__).parent / "engine"
@@ -82,7 +82,7 @@ def test_compile_execute_and_consume():
     d = device()
     raw = d.client.compile_and_load(ADD, placement.device_list((d,)), _jax.CompileOptions())
     p = placed((4,), "f4")
-    (out,) = raw.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([execute.handler(p)])
+    (out,) = raw.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([executable.handler(p)])
     assert out.aval is p and np.asarray(memoryview(out)).tolist() == [2, 2, 2, 2]
     assert not np.asarray(memoryview(out)).flags.writeable
     assert raw.cost_analysis()["flops"] == 4 and raw.get_compiled_memory_stats().argument_size_in_bytes == 32
@@ -94,13 +94,13 @@ def test_wrong_counts_and_deleted_buffers_raise():
     d, p = device(), placed((4,), "f4")
     raw = d.client.compile_and_load(ADD, placement.device_list((d,)), _jax.CompileOptions())
     x = put(np.ones(4, "f4"), p)
-    with pytest.raises(execute.EngineError):
+    with pytest.raises(versions.EngineError):
         raw.execute_sharded([x])
     x.delete()
     assert x.is_deleted()
-    with pytest.raises((execute.EngineError, RuntimeError)):
+    with pytest.raises((versions.EngineError, RuntimeError)):
         raw.execute_sharded([x, x])
-    with pytest.raises((execute.EngineError, BufferError, RuntimeError)):
+    with pytest.raises((versions.EngineError, BufferError, RuntimeError)):
         memoryview(x)
 
 
@@ -108,7 +108,7 @@ def test_executables_survive_serialization():
     d, p = device(), placed((4,), "f4")
     raw = d.client.compile_and_load(ADD, placement.device_list((d,)), _jax.CompileOptions())
     again = d.client.deserialize_executable(raw.serialize(), placement.device_list((d,)), None)
-    (out,) = again.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([execute.handler(p)])
+    (out,) = again.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([executable.handler(p)])
     assert np.asarray(memoryview(out))[0] == 2
 
 
@@ -121,7 +121,7 @@ def test_unknown_compile_options_are_refused():
     d = device()
     options = _jax.CompileOptions()
     options.env_option_overrides = [("xla_no_such_option", True)]
-    with pytest.raises(execute.EngineError, match=r"(?i)no such"):
+    with pytest.raises(versions.EngineError, match=r"(?i)no such"):
         d.client.compile_and_load(ADD, placement.device_list((d,)), options)
 
 
@@ -135,7 +135,7 @@ def test_options_for_speed_may_be_missing(name, value):
     options.env_option_overrides = [(name, value)]
     raw = versions.compile_and_load(d.client, ADD, placement.device_list((d,)), options)
     assert [o[0] for o in options.env_option_overrides] == ([] if name in versions.missing else [name])
-    (out,) = raw.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([execute.handler(p)])
+    (out,) = raw.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([executable.handler(p)])
     assert np.asarray(memoryview(out))[0] == 2
 
 
@@ -143,7 +143,7 @@ def test_other_options_may_not_be_missing():
     d = device()
     options = _jax.CompileOptions()
     options.env_option_overrides = [("xla_cpu_use_fusion_emitters", False), ("xla_no_such_option", True)]
-    with pytest.raises(execute.EngineError, match=r"(?i)no such"):
+    with pytest.raises(versions.EngineError, match=r"(?i)no such"):
         versions.compile_and_load(d.client, ADD, placement.device_list((d,)), options)
 
 

@@ -16,7 +16,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax
-from atled.engine import execute
+from atled.engine import compile, program_cache
 
 X = np.ones(3, "f4")
 GLOBAL = 1.0
@@ -124,8 +124,8 @@ def _importing(x):
 @pytest.mark.parametrize("name", PATTERNS)
 def test_compiled_once(name, monkeypatch):
     made, runs = [], []
-    compile_module = execute.compile_module
-    monkeypatch.setattr(execute, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
+    compile_module = compile.compile_module
+    monkeypatch.setattr(compile, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
     jnp.ones(3)
     with atled.core.settings.override(cache=False):
         for _ in range(3):
@@ -334,11 +334,11 @@ def test_closed_over_arrays_are_told_apart():
 
 
 def test_closed_over_arrays_compile_once():
-    before = dict(execute._loaded)
+    before = dict(program_cache._loaded)
     for k in range(4):
         w = jnp.full((3,), float(k))
         atled.jit(lambda x, w=w: x * w + 0.123)(X)
-    assert len([k for k in execute._loaded if k not in before and k[0] not in {b[0] for b in before}]) <= 2
+    assert len([k for k in program_cache._loaded if k not in before and k[0] not in {b[0] for b in before}]) <= 2
 
 
 def test_every_jit_of_a_function_lists_what_it_was_compiled_for():

@@ -303,12 +303,12 @@ def test_clear_caches():
 
 
 def test_clear_caches_drops_executables(monkeypatch):
-    from atled.engine import execute
+    from atled.engine import compile
 
     f, x = lambda x: x * 3 - x, jnp.arange(3.0)
     made = []
-    compile_module = execute.compile_module
-    monkeypatch.setattr(execute, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
+    compile_module = compile.compile_module
+    monkeypatch.setattr(compile, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
     with atled.core.settings.override(cache=False):
         for _ in range(2):
             made.clear()
@@ -409,16 +409,16 @@ def test_compiler_options_reach_the_compiler():
 
 def test_compiler_options_under_transformations(monkeypatch):
     """Derivatives and batched forms are compiled with the options, and a trace keeps them."""
-    from atled.engine import execute
+    from atled.engine import options
 
     chosen = []
-    before = execute._option_values
+    before = options.option_values
 
     def noted(program, where):
-        chosen.append(bool(execute._tuning(program)))
+        chosen.append(bool(options.tuning(program)))
         return before(program, where)
 
-    monkeypatch.setattr(execute, "_option_values", noted)
+    monkeypatch.setattr(options, "option_values", noted)
     g = atled.jit(lambda x: jnp.sin(x) * 1.0625, compiler_options=NO_FUSION)
     x = jnp.linspace(0.0, 1.0, 7)
     for f in (atled.grad(lambda v: jnp.sum(g(v))), atled.vmap(g), lambda v: atled.jvp(g, (v,), (v,))[1]):
@@ -437,12 +437,12 @@ def test_compiler_options_under_transformations(monkeypatch):
 
 def test_few_integers_are_not_optimized(monkeypatch):
     """Keys that are split, and the like; loops are, and so is everything with floats, whose bits would change."""
-    from atled.engine import execute
+    from atled.engine import options
 
     chosen = []
-    before = execute._option_values
+    before = options.option_values
     noted = lambda *args: chosen.append(before(*args)) or before(*args)
-    monkeypatch.setattr(execute, "_option_values", noted)
+    monkeypatch.setattr(options, "option_values", noted)
 
     def is_optimized(f, *args):
         chosen.clear()

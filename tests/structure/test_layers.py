@@ -58,7 +58,9 @@ LAZY = {
     "core/tree_nodes.py": {"dataclasses"},
     "debug.py": {"atled"},
     "engine/array.py": {"atled.engine", "atled.engine.world"},
-    "engine/execute.py": {"atled.engine", "atled.engine.world", "jaxlib.cpu"},
+    "engine/compile.py": {"atled.engine", "jaxlib.cpu"},
+    "engine/dispatch.py": {"atled.engine.world"},
+    "engine/program_cache.py": {"atled.engine.world"},
     "engine/eager.py": {"atled.engine.watch"},
     "staging/ahead.py": {"atled.engine"},
     "staging/compiles.py": {"logging"},
@@ -150,7 +152,7 @@ TRICKY = {  # who imports by a string, or asks what is loaded, and why
     "numpy/protocols.py": "NumPy's functions by their names",
     "optim/optimizer.py": "nn.stack, if it is loaded",
     "scipy/stats/__init__.py": "its distributions are modules without files",
-    "train/bars.py": "IPython, if it is loaded",
+    "engine/progress.py": "IPython, if it is loaded",
 }
 
 

@@ -13,7 +13,8 @@ import pytest
 
 import atled.numpy as jnp
 from atled import train
-from atled.train import bars, events
+from atled.engine import progress as bars
+from atled.train import events
 
 
 class Terminal(io.StringIO):

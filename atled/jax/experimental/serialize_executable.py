@@ -20,8 +20,8 @@ from atled.core.op import Op
 from atled.core.program import Equation, Program, Var
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
-from atled.engine import cache, client, execute, placement
-from atled.engine.execute import Executable
+from atled.engine import cache, client, compile, executable, options, placement, program_cache
+from atled.engine.executable import Executable
 from atled.engine.placement import Spread
 from atled.staging.ahead import Compiled, Traced, TracedFunction
 from atled.staging.signature import Arguments, Options, Signature
@@ -67,7 +67,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     if compiled._traced._call.statics:
         raise NotImplementedError(f"serialize: {traced.name} has static arguments.\n  try: functools.partial.")
     left = traced.run(compiled._traced._signature.options.keeps_unused)[1]
-    module = execute.lowered(ready.program, ready.where, ready.donated)
+    module = compile.lowered(ready.program, ready.where, ready.donated)
     description = {
         "name": traced.name,
         "machine": _machine(ready.where),
@@ -82,7 +82,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     head = pickle.dumps(description)
     # An executable loaded from the disk cache cannot be serialized: the engine does not keep its code, so it is
     # compiled again.
-    fresh = execute.compiled_anew(ready.program, ready.where, description["committed"], ready.donated, module)
+    fresh = executable.compiled_anew(ready.program, ready.where, description["committed"], ready.donated, module)
     payload = struct.pack("<Q", len(head)) + head + fresh.raw.serialize()
     return _MAGIC + hashlib.sha256(payload).digest() + payload, compiled.in_tree, compiled.out_tree
 
@@ -123,8 +123,8 @@ def deserialize_and_load(
             f"{_shown(_machine(where))}."
         )
     program, inner = _program(header)
-    options = execute.options(inner, where) if execution_devices is not None else None
-    raw = execute.revived({"uses": header["uses"]}, serialized[start + 8 + length :], where, options)
+    settings = options.options(inner, where) if execution_devices is not None else None
+    raw = program_cache.revived({"uses": header["uses"]}, serialized[start + 8 + length :], where, settings)
     traced = Traced(program, [], in_tree, out_tree, header["name"], [])
     signature = Signature(lambda: _anything, header["name"], Options())
     args, kwargs = in_tree.unflatten(list(program.input_types))

@@ -1,4 +1,4 @@
-"""`progress`: a progress bar with metrics, speed, memory and remaining time.
+"""The progress bar of training, of loops with `progress=` and of downloads: values, speed, memory, remaining time.
 
 On a terminal and in a notebook it is redrawn in place, at most ten times a second. In a log file, the bar prints
 occasional lines. Values are shown when they are ready: the bar never waits for a device.
@@ -67,9 +67,8 @@ class Progress:
         """Measure time from now on."""
         self._seen.clear()
         self._seen.append((time.perf_counter(), self.step, self._count))
-        if isinstance(self._screen, _Lines):
-            self._drawn = time.perf_counter()  # the first line comes later
-        elif self._screen is not None:
+        self._drawn = time.perf_counter()
+        if self._screen is not None and not isinstance(self._screen, _Lines):  # the first line comes later
             self._screen.draw(self)
 
     def advance(self, item: Any = None) -> None:
@@ -78,6 +77,20 @@ class Progress:
         if self._tokens is not None:
             tokens: Any = self._tokens(item) if callable(self._tokens) else self._tokens
             self._count += int(tokens)
+        self._redraw()
+
+    def reach(self, step: int) -> None:
+        """The bar at a step: it begins at zero, and ends at the last one. A compiled loop reports this way."""
+        if step == 0:
+            self._screen = _screen()
+            self.back_to(0)
+        self.step = step
+        if self.stop is not None and step >= self.stop:
+            self.close()
+        else:
+            self._redraw()
+
+    def _redraw(self) -> None:
         now = time.perf_counter()
         if self._screen is not None and now - self._drawn > self._screen.pause:
             self._note(now)

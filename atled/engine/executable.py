@@ -1,0 +1,71 @@
+"""An `Executable` is a compiled program that maps buffers to buffers.
+
+The launch paths of eager ops and of `jit` hold its bound methods and call nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from atled.core.program import Program
+from atled.core.sharding import Placed
+from atled.engine import dispatch, versions
+from atled.engine.compile import compile_program, settle
+from atled.engine.placement import Spread, Where, layout_of, on_device
+from atled.engine.program_cache import compiled, one_at_a_time
+
+
+def handler(placed: Placed) -> Any:
+    """The engine's function that creates results of one kind."""
+    if placed.handler is None:
+        placed.handler = versions.result_handler(placed, layout_of(placed), placed.committed)
+    return placed.handler
+
+
+class Executable:
+    """A compiled program on a device, or over a mesh."""
+
+    __slots__ = ("donated", "execute", "handlers", "placed", "program", "raw", "where")
+
+    def __init__(
+        self, raw: Any, program: Program, where: Where, committed: bool, donated: tuple[int | None, ...]
+    ) -> None:
+        self.raw = raw
+        self.program = program
+        self.where = where
+        self.donated = donated
+        if isinstance(where, Spread):
+            self.placed = [Placed(t, s, True) for t, s in zip(program.output_types, where.outs, strict=True)]
+        else:
+            sharding = on_device(where)
+            self.placed = [Placed(t, sharding, committed) for t in program.output_types]
+        self.handlers = [handler(p) for p in self.placed]
+        self.execute = dispatch.discipline(raw, program, where)
+
+    def __call__(self, buffers: Sequence[Any]) -> list[Any]:
+        return self.execute(buffers).consume_with_handlers(self.handlers)
+
+
+def executable(
+    program: Program, where: Where, committed: bool = False, donated: tuple[int | None, ...] = (), module: Any = None
+) -> Executable:
+    """A program compiled for a placement; `module` is its lowered module, if it exists already."""
+
+    key = ("executable", where, committed, donated)
+    cached = program.derived.get(key)
+    if cached is None:
+        with one_at_a_time((id(program), key)):
+            cached = program.derived.get(key)
+            if cached is None:
+                raw, settled = settle(compiled, program, where, donated, module)
+                cached = program.derived[key] = Executable(raw, program, settled, committed, donated)
+    return cached
+
+
+def compiled_anew(
+    program: Program, where: Where, committed: bool, donated: tuple[int | None, ...], module: Any
+) -> Executable:
+    """Like `executable`, without caches: cache keys ignore source lines, so a cached program may have other ones."""
+    raw, settled = settle(lambda *a: compile_program(*a)[0], program, where, donated, module)
+    return Executable(raw, program, settled, committed, donated)
