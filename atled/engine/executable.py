@@ -11,7 +11,7 @@ from typing import Any
 from atled.core.program import Program
 from atled.core.sharding import Placed
 from atled.engine import dispatch, versions
-from atled.engine.compile import compile_program, settle
+from atled.engine.compilation import compile_program, settle
 from atled.engine.placement import Spread, Where, layout_of, on_device
 from atled.engine.program_cache import compiled, one_at_a_time
 

@@ -10,7 +10,7 @@ from typing import Any
 from atled.compiler.digest import NotPortable, digest
 from atled.core.program import Program
 from atled.engine import cache, client
-from atled.engine.compile import compile_program, register
+from atled.engine.compilation import compile_program, register
 from atled.engine.mappings import make_room, on_pressure
 from atled.engine.options import option_values, tuning
 from atled.engine.placement import Where, description, device_list, devices_of

@@ -16,7 +16,7 @@ from atled.compiler import limits
 from atled.core.program import Program
 from atled.core.sharding import Placed
 from atled.engine import chips, client, plugins, versions
-from atled.engine.compile import lowered, settle
+from atled.engine.compilation import lowered, settle
 from atled.engine.options import options
 from atled.engine.placement import Spread, Where, device_list, devices_of, on_device
 from atled.engine.versions import EngineError

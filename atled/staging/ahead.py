@@ -13,7 +13,7 @@ from atled.core.trace import Tracer, state
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import client
 from atled.engine.array import as_array
-from atled.engine.compile import lowered
+from atled.engine.compilation import lowered
 from atled.engine.eager import moved, placement
 from atled.engine.executable import Executable, compiled_anew, executable
 from atled.engine.options import CompilerOptions, tuned

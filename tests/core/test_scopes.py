@@ -213,11 +213,11 @@ def test_clearing_while_others_call():
 
 
 def test_threads_that_meet_a_new_function_compile_it_once(monkeypatch):
-    from atled.engine import compile
+    from atled.engine import compilation
 
     compiled, barrier = [], threading.Barrier(8)
-    original = compile.compile_module
-    monkeypatch.setattr(compile, "compile_module", lambda *a: (compiled.append(a[1].name), original(*a))[1])
+    original = compilation.compile_module
+    monkeypatch.setattr(compilation, "compile_module", lambda *a: (compiled.append(a[1].name), original(*a))[1])
 
     @atled.jit
     def meeting(x):

@@ -21,7 +21,7 @@ from collective import Sum
 import atled
 import atled.numpy as jnp
 from atled import distributed
-from atled.engine import compile
+from atled.engine import compilation
 from atled.engine.world import processes
 from atled.jax.experimental.multihost_utils import reached_preemption_sync_point
 from atled.sharding import NamedSharding, P
@@ -62,8 +62,8 @@ def compile_once(rank: int, size: int, address: str) -> None:
     """A program over all processes, with no cache on disk: how many programs were compiled here."""
     distributed.initialize(address, size, rank)
     counted: list[str] = []
-    compile_module = compile.compile_module
-    compile.compile_module = lambda module, program, where: (
+    compile_module = compilation.compile_module
+    compilation.compile_module = lambda module, program, where: (
         counted.append(program.name) or compile_module(module, program, where)
     )
     mesh = atled.make_mesh((size,), ("i",))

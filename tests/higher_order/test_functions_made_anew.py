@@ -16,7 +16,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax
-from atled.engine import compile, program_cache
+from atled.engine import compilation, program_cache
 
 X = np.ones(3, "f4")
 GLOBAL = 1.0
@@ -124,8 +124,8 @@ def _importing(x):
 @pytest.mark.parametrize("name", PATTERNS)
 def test_compiled_once(name, monkeypatch):
     made, runs = [], []
-    compile_module = compile.compile_module
-    monkeypatch.setattr(compile, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
+    compile_module = compilation.compile_module
+    monkeypatch.setattr(compilation, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
     jnp.ones(3)
     with atled.core.settings.override(cache=False):
         for _ in range(3):

@@ -303,12 +303,12 @@ def test_clear_caches():
 
 
 def test_clear_caches_drops_executables(monkeypatch):
-    from atled.engine import compile
+    from atled.engine import compilation
 
     f, x = lambda x: x * 3 - x, jnp.arange(3.0)
     made = []
-    compile_module = compile.compile_module
-    monkeypatch.setattr(compile, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
+    compile_module = compilation.compile_module
+    monkeypatch.setattr(compilation, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
     with atled.core.settings.override(cache=False):
         for _ in range(2):
             made.clear()
@@ -437,12 +437,13 @@ def test_compiler_options_under_transformations(monkeypatch):
 
 def test_few_integers_are_not_optimized(monkeypatch):
     """Keys that are split, and the like; loops are, and so is everything with floats, whose bits would change."""
-    from atled.engine import options
+    from atled.engine import options, program_cache
 
     chosen = []
     before = options.option_values
     noted = lambda *args: chosen.append(before(*args)) or before(*args)
-    monkeypatch.setattr(options, "option_values", noted)
+    for module in (options, program_cache):  # to compile, and to look on the disk
+        monkeypatch.setattr(module, "option_values", noted)
 
     def is_optimized(f, *args):
         chosen.clear()

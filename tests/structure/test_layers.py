@@ -58,7 +58,7 @@ LAZY = {
     "core/tree_nodes.py": {"dataclasses"},
     "debug.py": {"atled"},
     "engine/array.py": {"atled.engine", "atled.engine.world"},
-    "engine/compile.py": {"atled.engine", "jaxlib.cpu"},
+    "engine/compilation.py": {"atled.engine", "jaxlib.cpu"},
     "engine/dispatch.py": {"atled.engine.world"},
     "engine/program_cache.py": {"atled.engine.world"},
     "engine/eager.py": {"atled.engine.watch"},

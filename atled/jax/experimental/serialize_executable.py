@@ -20,7 +20,7 @@ from atled.core.op import Op
 from atled.core.program import Equation, Program, Var
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
-from atled.engine import cache, client, compile, executable, options, placement, program_cache
+from atled.engine import cache, client, compilation, executable, options, placement, program_cache
 from atled.engine.executable import Executable
 from atled.engine.placement import Spread
 from atled.staging.ahead import Compiled, Traced, TracedFunction
@@ -67,7 +67,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     if compiled._traced._call.statics:
         raise NotImplementedError(f"serialize: {traced.name} has static arguments.\n  try: functools.partial.")
     left = traced.run(compiled._traced._signature.options.keeps_unused)[1]
-    module = compile.lowered(ready.program, ready.where, ready.donated)
+    module = compilation.lowered(ready.program, ready.where, ready.donated)
     description = {
         "name": traced.name,
         "machine": _machine(ready.where),
