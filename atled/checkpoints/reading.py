@@ -27,7 +27,7 @@ from atled.checkpoints.storage import place
 from atled.checkpoints.writing import at_once, bytes_of, named_leaves
 from atled.core import dtypes, errors, tree
 from atled.core.array import Array, type_of
-from atled.core.sharding import Placed, SingleDeviceSharding
+from atled.core.sharding import Placed, SingleDeviceSharding, asked_sharding
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine.array import assemble, wrap
 from atled.engine.client import default_device
@@ -194,8 +194,8 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
     dtype, dims = entry.stored
     whole = (0,) * len(dims)
     if entry.dtype == KEY:
-        is_placed = getattr(like, "committed", getattr(like, "sharding", None) is not None)
-        where = like.sharding if is_placed else None
+        is_placed = getattr(like, "committed", asked_sharding(like) is not None)
+        where = asked_sharding(like) if is_placed else None
 
         def keys(boxes: dict[Any, _Box]) -> Any:
             wrapped = random.wrap_key_data(boxes[None].values)
@@ -214,8 +214,8 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
         elif isinstance(like, np.generic):
             finish = lambda boxes: exactly(path, boxes[None].values, like.dtype)[()]  # noqa: E731
         return _Target(path, entry, like, {None: _Box(whole, empty(dims, dtype))}, finish)
-    sharding = like.sharding or SingleDeviceSharding(default_device())
-    is_committed = getattr(like, "committed", like.sharding is not None)
+    sharding = asked_sharding(like) or SingleDeviceSharding(default_device())
+    is_committed = getattr(like, "committed", asked_sharding(like) is not None)
     indices = sharding.addressable_devices_indices_map(dims)
     boxes: dict[Any, _Box] = {}
     for index in indices.values():

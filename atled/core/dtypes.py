@@ -297,7 +297,7 @@ _UP: dict[Any, tuple[Any, ...]] = {
 }
 
 
-class PromotionError(TypeError):
+class PromotionError(TypeError, ValueError):
     """Raised for dtypes without a common dtype, or for different dtypes under `numpy_dtype_promotion("strict")`.
 
     >>> import atled.numpy as jnp

@@ -126,7 +126,7 @@ class ShapeError(ValueError, TypeError):
     """
 
 
-class UnexpectedTracerError(RuntimeError):
+class UnexpectedTracerError(TracingTypeError, RuntimeError):
     """A leaked tracer: it was used after the transformation that created it had ended.
 
     A function under `jit`, `grad` or `vmap` stored one of its intermediate values somewhere outside (a list, an

@@ -339,7 +339,7 @@ def inline(program: Program, operands: Sequence[Any]) -> list[Any]:
     return evaluate(program, operands)
 
 
-class ProgramError(AssertionError):
+class ProgramError(TypeError):
     """A program is ill-formed: a bug in a transformation or in an op's rule, not in user code.
 
     >>> import atled

@@ -28,7 +28,7 @@ class Scope:
     promotion: str = "standard"  # "strict" refuses to mix dtypes
     matmul_precision: str | None = None  # default precision of dot products and convolutions
     jit: bool = True  # False: jit runs its function as plain Python
-    default_device: Any = None  # where new arrays go
+    default_device: Any = None  # where new arrays go: a device, or the name of a platform
     hide_frames: bool = True  # leave the library's own frames out of tracebacks
     cache: bool = True  # keep compiled programs on disk
     cache_dir: str | None = None  # where; None is the user's cache directory
@@ -62,12 +62,23 @@ class Scope:
 
 
 NAMES = dict(Scope.__annotations__)
-_ALL = {*NAMES, "mesh", "watches", "contexts"}
-CHOICES = {  # of settings that are texts
+_INTERNAL = ("mesh", "watches", "contexts")
+CHOICES: dict[str, tuple[str | None, ...]] = {  # of settings that are texts
     "promotion": ("standard", "strict"),
     "rank_promotion": ("allow", "warn", "raise"),
     "key_reuse": ("warn", "raise"),
-}
+    "matmul_precision": (
+        None, "default", "fastest", "high", "highest", "float32", "bfloat16", "tensorfloat32",
+        "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+        "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
+        "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
+    ),
+}  # fmt: skip
+_UNTRACED = {  # settings that change no program
+    "hide_frames", "cache", "cache_dir", "cache_bytes", "debug_nans", "debug_infs", "explain_compiles",
+    "check_programs", "key_reuse",
+}  # fmt: skip
+TRACED = tuple([name for name in NAMES if name not in _UNTRACED])
 
 _lock = threading.RLock()
 _scopes: weakref.WeakValueDictionary[Any, Scope] = weakref.WeakValueDictionary()  # live scopes, by their overrides
@@ -88,12 +99,13 @@ scope = _current.get  # the scope of the context
 
 
 def trace_key() -> tuple[Any, ...]:
-    """The settings that a trace depends on."""
+    """The settings that a trace depends on: the values of `TRACED`, and what users define."""
     s = scope()
-    return (s.x64, s.promotion, s.matmul_precision, s.jit, s.default_device, s.rank_promotion, exact(s.contexts))
+    return (*[getattr(s, name) for name in TRACED], exact(s.contexts))
 
 
-_blocks: ContextVar[tuple[Any, ...]] = ContextVar("blocks", default=())  # open blocks: owner, scope, outer scope
+# open blocks: the owner, the scope inside, the scope outside, the values
+_blocks: ContextVar[tuple[Any, ...]] = ContextVar("blocks", default=())
 
 
 class override(contextlib.ContextDecorator):  # noqa: N801
@@ -106,7 +118,8 @@ class override(contextlib.ContextDecorator):  # noqa: N801
 
     def __init__(self, **values: Any) -> None:
         for name, value in values.items():
-            _check(name, value)
+            if name not in _INTERNAL:
+                _check(name, value)
         self._values = values
 
     def __enter__(self) -> None:
@@ -114,7 +127,7 @@ class override(contextlib.ContextDecorator):  # noqa: N801
         entered = _scope_of({**before.overrides, **self._values})
         entered = entered.recording if before.is_recording else entered
         try:
-            _blocks.set((*blocks, (id(self), entered, before)))
+            _blocks.set((*blocks, (id(self), entered, before, self._values)))
             _current.set(entered)
         except BaseException:  # interrupted by Ctrl-C after the change
             _restore(before, blocks)
@@ -125,13 +138,18 @@ class override(contextlib.ContextDecorator):  # noqa: N801
         mine = [n for n, block in enumerate(blocks) if block[0] == id(self)]
         if not mine:  # it was entered in another context
             return
-        before, here = blocks[mine[-1]][2], scope()
-        is_inside = any([here is entered for _, entered, _ in blocks[mine[-1] :]])
-        restored = before if is_inside else here  # a trace that ended meanwhile has restored it already
+        at, outer, here = mine[-1], blocks[mine[-1]][2], scope()
+        is_inside = any([here is block[1] for block in blocks[at:]])
+        left = blocks[:at]
+        for owner, entered, _, values in blocks[at + 1 :]:  # a generator that is closed late: inner blocks stay
+            inner = _scope_of({**outer.overrides, **values})
+            left = (*left, (owner, inner.recording if entered.is_recording else inner, outer, values))
+            outer = left[-1][1]
+        restored = outer if is_inside else here  # a trace that ended meanwhile has restored it already
         try:
-            _restore(restored, blocks[: mine[-1]])
+            _restore(restored, left)
         except BaseException:
-            _restore(restored, blocks[: mine[-1]])
+            _restore(restored, left)
             raise
 
     def __del__(self) -> None:
@@ -172,13 +190,22 @@ def restore(token: Any) -> None:
 
 def _check(name: str, *value: Any) -> None:
     """Raise for a setting that does not exist, or a value that it cannot have."""
-    if name not in _ALL:
+    if name not in NAMES:
         raise AttributeError(f"settings: there is no setting {name!r}; the settings are {', '.join(sorted(NAMES))}.")
     for given in value:
         if name in CHOICES and given not in CHOICES[name]:
             raise ValueError(f"settings: {name} is {' or '.join(map(repr, CHOICES[name]))}; got {given!r}.")
-        if NAMES.get(name) == "bool" and type(given) is not bool:
+        if NAMES[name] == "bool" and type(given) is not bool:
             raise TypeError(f"settings: {name} is True or False; got {given!r}.")
+        if NAMES[name] == "int" and (type(given) is not int or given < 0):
+            raise ValueError(f"settings: {name} is a whole number; got {given!r}.")
+        if name == "cache_dir" and not isinstance(given, (str, type(None))):
+            raise TypeError(f"settings: cache_dir is the path of a directory, as text, or None; got {given!r}.")
+        if name == "default_device" and not (given is None or isinstance(given, str) or hasattr(given, "platform")):
+            raise TypeError(
+                f"settings: default_device is a device, the name of a platform or None; got {given!r}."
+                "\n  try: atled.devices()[0]."
+            )
 
 
 on_global_change: list[Callable[[], None]] = []  # called when a process-wide value changes: drop cached launches
@@ -194,6 +221,11 @@ def update(name: str, value: Any) -> None:
     ValueError: settings: promotion is 'standard' or 'strict'; got 'loose'.
     """
     _check(name, value)
+    change(name, value)
+
+
+def change(name: str, value: Any) -> None:
+    """Change a setting for the whole process, without checks."""
     with _lock:
         changes[0] += 1
         setattr(Scope, name, value)
@@ -309,7 +341,7 @@ def from_environment() -> None:
     """Read `ATLED_X64`, `ATLED_CACHE`, `ATLED_CACHE_DIR`, `ATLED_CACHE_BYTES`, `ATLED_DEBUG_NANS` and so on."""
     for name, kind in NAMES.items():
         text = os.environ.get("ATLED_" + name.upper())
-        if text is None or name == "default_device":
+        if not text or name == "default_device":
             continue
         value: Any = text
         if kind == "bool":
@@ -319,12 +351,12 @@ def from_environment() -> None:
         if value is not None and value in CHOICES.get(name, (value,)):
             update(name, value)
         else:
-            choices = " or ".join(CHOICES.get(name, ("a whole number",)))
+            choices = " or ".join([c for c in CHOICES.get(name, ("a whole number",)) if c])
             expected = "0 or 1" if kind == "bool" else choices
             malformed["ATLED_" + name.upper()] = f"ATLED_{name.upper()} must be {expected}; got {text!r}."
 
 
-_WORDS = {**dict.fromkeys(("0", "false", "off", "no", ""), False), **dict.fromkeys(("1", "true", "on", "yes"), True)}
+_WORDS = {**dict.fromkeys(("0", "false", "off", "no"), False), **dict.fromkeys(("1", "true", "on", "yes"), True)}
 malformed: dict[str, str] = {}  # variables that cannot be parsed: a warning now, an error at the first use of a device
 from_environment()
 if malformed:

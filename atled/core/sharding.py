@@ -202,12 +202,12 @@ class set_mesh:  # noqa: N801
         self._is_said = not source.opens_block(sys._getframe(1))
         if self._is_said:  # so far, it looks like a statement
             self._before = Scope.mesh
-            settings.update("mesh", mesh)
+            settings.change("mesh", mesh)
 
     def __enter__(self) -> Mesh:
         if self._is_said:  # it is a `with` block after all
             self._is_said = False
-            settings.update("mesh", self._before)
+            settings.change("mesh", self._before)
         self._block.__enter__()
         return self.mesh
 
@@ -596,3 +596,9 @@ def forget() -> None:
 
 
 NO_MESH = Mesh((), ())
+
+
+def asked_sharding(x: Any) -> Any:
+    """The sharding of an array, or of a description of one; None if it says none, or one over no mesh at all."""
+    sharding = getattr(x, "sharding", None)
+    return sharding if getattr(getattr(sharding, "mesh", None), "axis_names", True) else None

@@ -32,8 +32,8 @@ class ArrayType:
         key = (shape, dtype, weak)
         interned = cls._interned.get(key)
         if interned is None:
-            if dtype not in dtypes._INFO:
-                dtype = dtypes.canonical(dtype)
+            known = dtypes._SINGLE.get(dtype)  # the dtype itself, also for what is equal to it
+            dtype = dtypes.canonical(dtype) if known is None else known
             interned = object.__new__(cls)
             interned.shape, interned.dtype, interned.weak = tuple(int(n) for n in shape), dtype, weak
             interned = cls._interned.setdefault((interned.shape, dtype, weak), interned)

@@ -16,7 +16,7 @@ from typing import Any
 import jaxlib._jax as _jax
 import numpy as np
 
-from atled.core import dtypes, settings
+from atled.core import dtypes, errors, settings
 from atled.core.array import Array, type_of
 from atled.core.exact import exact
 from atled.core.program import Program, Var
@@ -99,6 +99,8 @@ class DeviceArray(Array):
 
     def is_ready(self) -> bool:
         """Whether the value is already computed."""
+        if self._buffer.is_deleted():  # the engine would end the process
+            raise RuntimeError(errors.explained(f"is_ready: {self.type} was deleted or donated."))
         return self._buffer.is_ready()
 
     def is_deleted(self) -> bool:

@@ -163,7 +163,8 @@ def flush() -> None:
     while _running:
         with contextlib.suppress(EngineError):
             _running.popleft().block_until_ready()
-    sys.stdout.flush()
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # it is closed, or there is none
+        sys.stdout.flush()
 
 
 atexit.register(flush)

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from atled.core.array import describe
+from atled.core.trace import Tracer
 from atled.engine import client
 
 REDRAW, LINES = 0.1, 30.0  # seconds between redraws; between lines in a log file
@@ -104,6 +106,9 @@ class Progress:
 
     def show(self, **values: Any) -> None:
         """Values to show from now on: numbers or arrays, which are read when the bar is drawn."""
+        for name, x in values.items():
+            if isinstance(x, (Tracer, str, bytes, type(None))) or getattr(x, "ndim", 0):
+                raise TypeError(f"progress: {name} must be a number, or an array of one; got {describe(x)}.")
         self.values.update(values)
 
     def say(self, text: str) -> None:
@@ -130,7 +135,9 @@ class Progress:
         """The text beside the bar, most important first."""
         texts = []
         for name, x in list(self.values.items()):
-            if not hasattr(x, "is_ready") or x.is_ready():
+            if getattr(x, "is_deleted", bool)():  # it was donated
+                del self.values[name]
+            elif not hasattr(x, "is_ready") or x.is_ready():
                 self.values[name] = x = float(np.asarray(x))
                 texts.append(f"{name} {short(x)}")
         (then, first, before), (now, step, count) = self._seen[0], self._seen[-1]

@@ -273,14 +273,15 @@ def scan(
     (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
     """
     try:
-        if progress is not False:
-            return _watched(f, init, xs, length, reverse, unroll, "scan" if progress is True else str(progress))
-        return _scan(f, init, xs, length, reverse, unroll)
+        label = progress if isinstance(progress, str) else "scan" if progress else None
+        return _scan(f, init, xs, length, reverse, unroll, label)
     except Exception as error:
         raise errors.for_user(error)  # noqa: B904
 
 
-def _scan(f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll: int | bool) -> tuple[Any, Any]:
+def _scan(
+    f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll: int | bool, label: str | None = None
+) -> tuple[Any, Any]:
     slices, x_structure = tree.flatten(xs)
     types = [type_of(x) for x in slices]
     if any([t.ndim == 0 for t in types]):
@@ -301,6 +302,10 @@ def _scan(f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll:
     (count,) = lengths
     if not isinstance(unroll, (bool, int)) or unroll < 0:
         raise ValueError(f"scan: unroll is a positive number of steps, or a bool; got {describe(unroll)}.")
+    if label is not None:
+        f = _reporting(f, count, bool(reverse), label)
+        slices, x_structure = tree.flatten((np.arange(count, dtype=np.int32), xs))
+        types = [type_of(x) for x in slices]
     if runs_in_python() and count:
         return _in_python(f, init, slices, x_structure, count, reverse)
     steps = max(count if unroll is True else int(unroll), 1)
@@ -330,27 +335,24 @@ def _in_python(
     return carry, kinds.unflatten(_stacked(rows, reverse, ()))
 
 
-def _watched(
-    f: Any, init: Any, xs: Any, length: int | None, reverse: bool, unroll: int | bool, label: str
-) -> tuple[Any, Any]:
-    """A scan that reports to a progress bar, at most a hundred times."""
-    leaves = tree.leaves(xs)
-    count = int(type_of(leaves[0]).shape[0] if leaves else length or 0)
+def _reporting(f: Any, count: int, reverse: bool, label: str) -> Any:
+    """The body of a loop that reports to a progress bar, at most a hundred times; its slices have the index first."""
     bar, every = Progress((), 0, count, label=label), max(count // 100, 1)
 
     def report(done: Any) -> None:
         bar.reach(int(done))
+        if done == count - 1:
+            bar.reach(count)
 
-    def one(carry: Any, x: Any) -> Any:
-        done, inner = carry
+    def body(carry: Any, x: Any) -> Any:
+        at, inner = x
+        done = elementwise.sub(np.int32(count - 1), at) if reverse else at
         is_due = elementwise.eq(elementary.rem(done, np.int32(every)), np.int32(0))
+        is_due = elementwise.logical_or(is_due, elementwise.eq(done, np.int32(count - 1)))
         cond(is_due, lambda n: effect_callback(report, (n,), {}, "scan"), lambda n: None, done)
-        out = _pair(f(inner, x))
-        return (elementwise.add(done, np.int32(1)), out[0][0]), out[1]
+        return f(carry, inner)
 
-    (done, carry), ys = _scan(one, (np.int32(0), init), xs, length, reverse, unroll)
-    effect_callback(report, (done,), {}, "scan")
-    return carry, ys
+    return body
 
 
 def _pair(out: Any) -> Any:

@@ -9,6 +9,8 @@ What exists only because JAX has it is in this package; `atled.jax.numpy` and ot
 same objects as `atled.numpy`. `atled.jax.as_jax` installs this package as `jax`.
 """
 
+import os as _os
+
 from atled.core import lazy
 from atled.jax import attributes as _attributes
 from atled.jax import finder as _finder
@@ -60,3 +62,7 @@ _NAMES = {
 _attributes.install()
 _finder.install()
 __getattr__, __dir__, __all__ = lazy.public(__name__, _NAMES, f"{_MODULES} {' '.join(_finder.SHARED)} core lib")
+if any([name.startswith(("JAX_", "CHECK_VMA")) for name in _os.environ]):
+    from atled.jax import config as _config
+
+    _config.from_environment()

@@ -55,9 +55,9 @@ class Primitive:
         out = trace.process(self.op_of(types_and_params[-1]), tuple(operands))
         return list(out) if type(out) is tuple else out
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of `bind` before the operands, and those after them."""
-        return [], params
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of `bind`: `bind(*operands, **get_bind_params(params))`."""
+        return params
 
     def __repr__(self) -> str:
         return self.name

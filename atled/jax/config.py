@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
+import types
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -50,6 +52,7 @@ OURS: dict[str, tuple[str, Convert, Convert]] = {
     "jax_numpy_rank_promotion": ("rank_promotion", _same, _same),
     "jax_default_matmul_precision": ("matmul_precision", _same, _same),
     "jax_compilation_cache_dir": ("cache_dir", _same, _same),
+    "jax_compilation_cache_max_size": ("cache_bytes", lambda n: n if n >= 0 else 1 << 62, _same),
     "jax_enable_compilation_cache": ("cache", bool, _same),
     "jax_debug_nans": ("debug_nans", bool, _same),
     "jax_debug_infs": ("debug_infs", bool, _same),
@@ -68,51 +71,133 @@ AT_START = {  # their environment variables
 # By name: the values that describe what happens here, the first of which is read; and what that is. Others raise.
 _TRANSFERS = (("allow", None), "transfers between host and devices are not watched")
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
+    "check_vma": ((False,), "shard_map checks what its out_specs say, with check_vma=True"),
     "jax_array_garbage_collection_guard": (("allow", None), "arrays in reference cycles are not looked for"),
     "jax_auto_pcast": ((True,), "shard_map makes values varying where they meet"),
+    "jax_backend_target": (("",), "devices are in this process"),
+    "jax_check_static_indices": ((False,), "indices that are known are always checked"),
     "jax_check_tracer_leaks": ((False,), "use atled.debug.checking_leaks() around the code instead"),
+    "jax_compilation_cache_check_contents": ((False,), "entries of the cache have checksums"),
+    "jax_compilation_cache_include_metadata_in_key": ((False,), "source lines are not in the keys of the cache"),
     "jax_cpu_collectives_implementation": (("gloo",), "collectives between CPU processes are Gloo's"),
+    "jax_cuda_visible_devices": (("all",), "set CUDA_VISIBLE_DEVICES"),
     "jax_default_prng_impl": (("threefry2x32",), "keys are threefry2x32 unless random.key names another kind"),
     "jax_enable_custom_prng": ((False,), "random.PRNGKey makes keys of two words, random.key typed ones"),
+    "jax_enable_recoverability": (
+        (False,),
+        "a process that is lost ends the run, or it starts again in a smaller world",
+    ),
+    "jax_error_checking_behavior_divide": (("ignore",), "use checkify"),
+    "jax_error_checking_behavior_nan": (("ignore",), "use jax_debug_nans, or checkify"),
+    "jax_error_checking_behavior_oob": (("ignore",), "use checkify"),
+    "jax_explicit_x64_dtypes": (("warn",), "an explicit dtype of 64 bits is honoured"),
+    "jax_high_dynamic_range_gumbel": ((False,), "random.gumbel(mode='high') has the longer tail"),
     "jax_legacy_prng_key": (("allow",), "keys of two words are always taken"),
     "jax_mock_gpu_topology": (("",), "atled.topologies describes hardware that is not attached"),
     "jax_no_execution": ((False,), "programs are run"),
     "jax_no_tracing": ((False,), "functions are traced"),
+    "jax_oneapi_visible_devices": (("all",), "choose devices by the platform's own variable"),
+    "jax_pjrt_client_create_options": ((None,), "clients are made with the engine's defaults"),
+    "jax_random_seed_offset": ((0,), "seeds are used as they are"),
+    "jax_rocm_visible_devices": (("all",), "set ROCR_VISIBLE_DEVICES"),
     "jax_thread_guard": ((False,), "any thread may launch programs"),
     "jax_threefry_partitionable": ((True,), "random bits do not depend on how arrays are split"),
     "jax_transfer_guard": _TRANSFERS,
     "jax_transfer_guard_device_to_device": _TRANSFERS,
     "jax_transfer_guard_device_to_host": _TRANSFERS,
     "jax_transfer_guard_host_to_device": _TRANSFERS,
+    "jax_xla_backend": (("",), "devices are in this process"),
+    "mock_num_gpu_processes": ((0,), "atled.topologies describes hardware that is not attached"),
 }
 # By name: JAX's default, and what happens here, whatever the value is.
 IGNORED: dict[str, tuple[Any, str]] = {
+    "eager_constant_folding": (False, "single ops are run as they come"),
     "jax2tf_associative_scan_reductions": (False, "there is no conversion to TensorFlow"),
+    "jax2tf_default_native_serialization": (True, "there is no conversion to TensorFlow"),
     "jax_allow_f16_reductions": (False, "float16 is summed in float32"),
+    "jax_bcoo_cusparse_lowering": (False, "sparse products are gathers and sums"),
+    "jax_captured_constants_report_frames": (0, "captured arrays are inputs of programs, never constants"),
     "jax_captured_constants_warn_bytes": (2_000_000_000, "captured arrays are inputs of programs, never constants"),
+    "jax_check_proxy_envs": (True, "variables of proxies are not looked at"),
+    "jax_compilation_cache_expect_pgle": (False, "there is no profile-guided latency estimate"),
+    "jax_compiler_detailed_logging_min_ops": (10, "compilations are logged by explain_compiles"),
+    "jax_compiler_enable_remat_pass": (True, "use jit(f, compiler_options=...)"),
     "jax_cpu_enable_async_dispatch": (True, "programs on the CPU run asynchronously"),
+    "jax_cpu_get_global_topology_timeout_minutes": (5, "distributed.initialize(timeout=) has the limit"),
+    "jax_cpu_get_local_topology_timeout_minutes": (2, "distributed.initialize(timeout=) has the limit"),
+    "jax_cross_host_transfer_socket_address": ("", "arrays go between hosts through collectives"),
+    "jax_cross_host_transfer_timeout_seconds": (None, "arrays go between hosts through collectives"),
+    "jax_cross_host_transfer_transfer_size": (None, "arrays go between hosts through collectives"),
+    "jax_cross_host_transport_addresses": ("", "arrays go between hosts through collectives"),
+    "jax_custom_vjp3": (False, "there is one implementation of custom_vjp"),
+    "jax_debug_leaked_clients_on_clear_backends": (False, "clients are dropped with what refers to them"),
     "jax_debug_log_modules": ("", "what is compiled is logged by explain_compiles"),
+    "jax_disable_bwd_checks": (False, "the results of backward rules are always checked"),
+    "jax_disable_most_optimizations": (False, "use jit(f, compiler_options=...)"),
+    "jax_disable_vmap_shmap_error": (False, "vmap of shard_map works"),
+    "jax_disallow_mesh_context_manager": (False, "a mesh is a context manager"),
+    "jax_distributed_debug": (False, "a lost process is always named"),
+    "jax_dump_ir_modes": ("stablehlo", "jit(f).lower(...).as_text() is the text of a program"),
     "jax_dump_ir_to": ("", "jit(f).lower(...).as_text() is the text of a program"),
+    "jax_embedded_constants_max_bytes": (32, "captured arrays are inputs of programs, never constants"),
+    "jax_enable_pgle": (False, "there is no profile-guided latency estimate"),
+    "jax_enable_preemption_service": (True, "train.fit saves at SIGTERM"),
+    "jax_exec_time_optimization_effort": (0.0, "use jit(f, compiler_options=...)"),
+    "jax_experimental_unsafe_xla_runtime_errors": (False, "errors are raised when results are read"),
+    "jax_export_calling_convention_version": (10, "exported functions have a format of their own"),
+    "jax_export_ignore_forward_compatibility": (False, "exported functions have a format of their own"),
+    "jax_force_dcn_cross_host_transfers": (False, "arrays go between hosts through collectives"),
+    "jax_hlo_source_file_canonicalization_regex": (None, "source lines are not in the keys of the cache"),
+    "jax_include_debug_info_in_dumps": (True, "as_text(debug_info=True) has the source lines"),
     "jax_include_full_tracebacks_in_locations": (False, "locations in programs are the user's lines"),
+    "jax_log_checkpoint_residuals": (False, "print_saved_residuals lists them"),
     "jax_log_compiles": (False, "what is compiled again is logged, with the reason, by explain_compiles"),
     "jax_logging_level": (None, "use Python's logging, with the logger 'atled'"),
+    "jax_memory_fitting_effort": (0.0, "use jit(f, compiler_options=...)"),
+    "jax_memory_fitting_level": ("O2", "use jit(f, compiler_options=...)"),
+    "jax_mosaic_allow_hlo": (False, "there is no Mosaic"),
     "jax_mutable_array_checks": (True, "references are always checked"),
     "jax_optimization_level": ("UNKNOWN", "use jit(f, compiler_options=...)"),
+    "jax_pallas_enable_debug_checks": (False, "there is no Pallas"),
+    "jax_pallas_poison_buffers": (False, "there is no Pallas"),
+    "jax_pallas_use_mosaic_gpu": (True, "there is no Pallas"),
+    "jax_pallas_verbose_errors": (False, "there is no Pallas"),
     "jax_persistent_cache_enable_xla_caches": ("", "the engine keeps no caches of its own on disk"),
     "jax_persistent_cache_min_compile_time_secs": (1.0, "every program is kept, however fast it was compiled"),
     "jax_persistent_cache_min_entry_size_bytes": (0, "every program is kept, however small it is"),
+    "jax_pgle_aggregation_percentile": (90, "there is no profile-guided latency estimate"),
+    "jax_pgle_profiling_runs": (3, "there is no profile-guided latency estimate"),
     "jax_pprint_use_color": (False, "programs are printed without colours"),
+    "jax_ragged_dot_use_gpu_pallas_triton_lowering": (False, "there is no Pallas"),
+    "jax_ragged_dot_use_ragged_dot_instruction": (True, "ragged products are lowered in one way"),
     "jax_raise_persistent_cache_errors": (False, "an entry that cannot be read is compiled again"),
+    "jax_refs_to_pins": (False, "references are values"),
+    "jax_remat3": (False, "there is one implementation of remat"),
+    "jax_remove_custom_partitioning_ptr_from_cache_key": (False, "no addresses are in the keys of the cache"),
     "jax_remove_size_one_mesh_axis_from_type": (False, "types do not contain shardings"),
+    "jax_scan3": (False, "there is one implementation of scan"),
+    "jax_send_traceback_to_runtime": ("off", "errors of launches name the user's line"),
+    "jax_serialization_version": (0, "exported functions have a format of their own"),
+    "jax_share_binary_between_hosts": (False, "programs are compiled once for all processes"),
+    "jax_share_binary_between_hosts_timeout_ms": (1200000, "programs are compiled once for all processes"),
     "jax_softmax_custom_jvp": (True, "softmax has one derivative rule"),
+    "jax_sort_devices_by_process_index": (True, "devices are in the order of processes"),
+    "jax_source_url_schema": (None, "locations in programs are the user's lines"),
+    "jax_threefry_gpu_kernel_lowering": (False, "random bits are lowered in one way"),
+    "jax_traceback_in_locations_limit": (100, "locations in programs are the user's lines"),
+    "jax_tracer_error_num_traceback_frames": (5, "errors name the user's line"),
+    "jax_use_direct_linearize": (True, "there is one implementation of linearize"),
+    "jax_use_emit_pipeline_primitive": (False, "there is no Pallas"),
+    "jax_use_magma": ("auto", "MAGMA is not used"),
     "jax_use_shardy_partitioner": (True, "programs are partitioned by Shardy"),
-    "jax_vjp3": (True, "there is one implementation of vjp"),
+    "jax_use_simplified_jaxpr_constants": (False, "captured arrays are inputs of programs, never constants"),
+    "jax_xla_profile_version": (0, "there is no profile-guided latency estimate"),
 }
 _values: dict[str, Any] = {  # of settings without a counterpart
     **{name: allowed[0] for name, (allowed, _) in REFUSED.items()},
     **{name: default for name, (default, _) in IGNORED.items()},
 }
-_blocks: ContextVar[tuple[tuple[str, Any], ...]] = ContextVar("blocks", default=())  # the same, in `with` blocks
+_blocks: ContextVar[tuple[tuple[str, Any, int], ...]] = ContextVar("blocks", default=())  # the same, in open blocks
 _warned: set[str] = set()  # names
 
 
@@ -143,7 +228,7 @@ def update(name: str, value: Any) -> None:
     """
     if name in AT_START:
         variable, text = AT_START[name], "" if value is None else str(value)
-        if client.is_used() and os.environ.get(variable, "") != text:
+        if client.is_used() and os.environ.get(variable, "") != text and text not in ("", client.default_backend()):
             raise RuntimeError(f"config: {name} must be set before the first use of a device.")
         os.environ[variable] = text
     elif name in _values:
@@ -161,9 +246,10 @@ def read(name: str) -> Any:
     False
     """
     if name in AT_START:
-        return os.environ.get(AT_START[name]) or None
+        text = os.environ.get(AT_START[name]) or None
+        return int(text) if text and text.isdecimal() else text
     if name in _values:
-        return dict(_blocks.get()).get(name, _values[name])
+        return {block[0]: block[1] for block in _blocks.get()}.get(name, _values[name])
     if name in OURS:
         return OURS[name][2](settings.read(OURS[name][0]))
     raise AttributeError(_unknown(name))
@@ -180,11 +266,46 @@ def parse_flags_with_absl() -> None:
     """
 
 
+def from_environment() -> None:
+    """Read `JAX_ENABLE_X64` and the like, which `import atled.jax` does where there are such variables.
+
+    >>> from_environment()
+    """
+    for name in (*OURS, *AT_START, *_values):
+        text = os.environ.get(name.upper())
+        if not text or (name in AT_START and (os.environ.get(AT_START[name]) or client.is_used())):
+            continue
+        update(name, _parsed(name, text))
+
+
+def _parsed(name: str, text: str) -> Any:
+    """The value that a variable has: a bool or a number if the setting is one."""
+    now = read(name)
+    if isinstance(now, bool):
+        if text.lower() not in _TRUE + _FALSE:
+            raise ValueError(f"config: {name.upper()} must be true or false; got {text!r}.")
+        return text.lower() in _TRUE
+    return type(now)(text) if isinstance(now, (int, float)) else text
+
+
+_TRUE, _FALSE = ("y", "yes", "t", "true", "on", "1"), ("n", "no", "f", "false", "off", "0")
+
+
+class _Config(types.ModuleType):
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in OURS or name in AT_START or name in _values:
+            raise AttributeError(f"config: {name} cannot be assigned.\n  try: config.update({name!r}, {value!r}).")
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Config
+
+
 def __getattr__(name: str) -> Any:
     """`config.jax_enable_x64` and similar attributes."""
     if name == "x64_enabled":
         return read("jax_enable_x64")
-    if name.startswith("__") or not name.startswith(("jax", "check")):
+    if not name.startswith(("jax", "check_", "eager_", "mock_")):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return read(name)
 
@@ -199,10 +320,13 @@ class _Block(contextlib.ContextDecorator):
         self.name, self.value = name, _taken(name, value, 4)
 
     def __enter__(self) -> None:
-        self.token = _blocks.set((*_blocks.get(), (self.name, self.value)))
+        _blocks.set((*_blocks.get(), (self.name, self.value, id(self))))
 
     def __exit__(self, *_: Any) -> None:
-        _blocks.reset(self.token)
+        blocks = _blocks.get()
+        mine = [n for n, block in enumerate(blocks) if block[2] == id(self)]
+        if mine:  # else it was entered in another context
+            _blocks.set((*blocks[: mine[-1]], *blocks[mine[-1] + 1 :]))
 
     def _recreate_cm(self) -> _Block:
         return _Block(self.name, self.value)

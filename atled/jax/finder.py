@@ -47,12 +47,24 @@ class Loader(importlib.abc.Loader):
     def __init__(self, real: str) -> None:
         self.real = real
 
-    def create_module(self, spec: Any) -> None:
-        """None: an empty module, until `exec_module`."""
+    def create_module(self, spec: Any) -> ModuleType:
+        """A module with the attributes of the real one: a thread that imports meanwhile may get hold of it."""
+        return _Standing(spec.name, self.real)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the empty module."""
+        """Replace it by the real one."""
         sys.modules[module.__name__] = importlib.import_module(self.real)
+
+
+class _Standing(ModuleType):
+    def __init__(self, name: str, real: str) -> None:
+        super().__init__(name)
+        self.__dict__["_real"] = real
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in ("__all__",):  # asked by the import system
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.__dict__["_real"]), name)
 
 
 class Finder(importlib.abc.MetaPathFinder):

@@ -11,7 +11,7 @@ from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.higher_order.scan import scan
-from atled.lax.polar import qdwh  # noqa: F401
+from atled.lax.polar import qdwh
 from atled.numpy.creation import asarray
 from atled.numpy.linalg import inv
 from atled.numpy.norms import norm
@@ -19,6 +19,13 @@ from atled.ops import conversion, elementwise, spectral
 from atled.ops import linalg as _linalg
 from atled.ops import matrices as matrices_ops
 from atled.staging.jit import library_function
+
+__all__ = [
+    "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh",
+    "hessenberg", "householder_product", "lu", "lu_pivots_to_permutation", "ormqr", "qdwh", "qr", "schur",
+    "svd", "symmetric_product", "triangular_solve", "tridiagonal", "tridiagonal_solve",
+]  # fmt: skip
+__dir__ = __all__.copy
 
 
 def _hermitian(x: Any) -> Any:

@@ -33,7 +33,7 @@ class ScalarType:
 
     def __eq__(self, other: object) -> builtins.bool:
         if isinstance(other, ScalarType):
-            return self.dtype is other.dtype
+            return self.dtype == other.dtype
         try:
             return other is not None and dtypes.canonical(other) is self.dtype  # NumPy takes None for float64
         except TypeError:
@@ -49,8 +49,8 @@ class ScalarType:
     def __name__(self) -> str:
         return self.dtype.name
 
-    def __reduce__(self) -> Any:
-        return ScalarType, (self.dtype,)
+    def __reduce__(self) -> str:
+        return self.dtype.name  # a copy is the same object
 
 
 bool_ = bool = ScalarType(dtypes.bool_)
@@ -94,6 +94,9 @@ class _DefaultScalarType(ScalarType):
     @property
     def dtype(self) -> Any:  # type: ignore[override]
         return dtypes.default(self.kind)
+
+    def __reduce__(self) -> str:
+        return {"i": "int_", "u": "uint", "f": "float_", "c": "complex_"}[self.kind]
 
 
 int_, uint, float_, complex_ = (_DefaultScalarType(k) for k in "iufc")

@@ -10,3 +10,4 @@ from atled.ops import complex_functions as complex_functions
 from atled.ops.segments import segment_max, segment_min, segment_prod, segment_sum
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+__dir__ = __all__.copy

@@ -8,7 +8,7 @@ from typing import Any
 from atled.core import tree
 from atled.core.array import type_of
 from atled.core.op import LinearOp
-from atled.core.sharding import NamedSharding, PartitionSpec, mesh_or_current
+from atled.core.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding, mesh_or_current
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 
@@ -98,7 +98,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     >>> atled.jit(lambda x: with_sharding_constraint(2 * x, s))(jnp.ones(2)).sharding.is_equivalent_to(s, 1)
     True
     """
-    kinds = (NamedSharding, PartitionSpec)
+    kinds = (NamedSharding, PartitionSpec, SingleDeviceSharding)
     way_out = "one sharding for a whole dict or list."
     is_one = lambda s: s is None or isinstance(s, kinds)  # noqa: E731
     given = tree.spread(shardings, x, is_one, "with_sharding_constraint: shardings", way_out)
@@ -107,6 +107,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     for leaf, s in zip(leaves, given, strict=True):
         if isinstance(s, PartitionSpec):
             s = resolved(s, "with_sharding_constraint")
+        if isinstance(s, SingleDeviceSharding) and getattr(leaf, "sharding", None) == s:
+            s = None  # it is there
+        if not isinstance(s, (NamedSharding, type(None))):
+            raise TypeError(
+                f"with_sharding_constraint: expected a NamedSharding or a PartitionSpec; got {s!r}."
+                "\n  try: device_put(x, device) outside of compiled functions."
+            )
         if s is not None:
             s.check(type_of(leaf).shape, "with_sharding_constraint")
         out.append(leaf if s is None else bind(ShardingConstraint(s), leaf))

@@ -21,7 +21,7 @@ from atled.core import errors, tree, tree_nodes
 from atled.core.array import Array, describe, type_of
 from atled.core.differences import difference
 from atled.core.program import Recorder
-from atled.core.sharding import NamedSharding, PartitionSpec
+from atled.core.sharding import NamedSharding, PartitionSpec, asked_sharding
 from atled.core.trace import responsible
 from atled.core.tree_nodes import static, struct
 from atled.nn.selecting import depths, paths
@@ -431,7 +431,7 @@ def filled(
 
 def _place(x: Any, axes: tuple[int, ...], depth: int, split: str | None) -> NamedSharding | None:
     """The sharding of an array with some axes of a parameter: that of the parameter, each mesh axis used once."""
-    where = getattr(x, "sharding", None)
+    where = asked_sharding(x)
     if not isinstance(where, NamedSharding):
         return None
     mesh, spec, used = where.mesh, [], set()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.program import Program, Recorder, used
-from atled.core.sharding import Mesh
+from atled.core.sharding import Mesh, asked_sharding
 from atled.core.trace import Tracer, state
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine import client
@@ -205,10 +205,14 @@ class Lowered(_Stage):
     def out_info(self) -> Any:
         return self._traced.out_info
 
-    def as_text(self, debug_info: bool = False) -> str:
-        """The StableHLO module as text; with `debug_info`, with the user's source lines."""
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The StableHLO module as text, or, for the dialect "hlo", XLA's; with `debug_info`, with the user's lines."""
         from atled.engine import stablehlo
 
+        if dialect == "hlo":
+            return self.compiler_ir("hlo").as_hlo_text()
+        if dialect not in (None, "stablehlo"):
+            raise NotImplementedError(f"as_text: the dialect is 'stablehlo' or 'hlo'; got {dialect!r}.")
         return stablehlo.module_text(self._module, debug_info)
 
     def compile(
@@ -283,7 +287,7 @@ class _Like:
 
     def __init__(self, x: Any) -> None:
         self.type = type_of(x)
-        asked = getattr(x, "sharding", None)
+        asked = asked_sharding(x)
         self.committed = getattr(x, "committed", asked is not None)
         self.sharding = asked if asked is not None else on_device(client.default_device())
 

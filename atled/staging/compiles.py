@@ -16,7 +16,7 @@ from atled.core import errors, settings, source, tree, tree_nodes
 from atled.core.differences import difference
 from atled.core.exact import exact
 from atled.core.settings import scope
-from atled.core.sharding import NamedSharding
+from atled.core.sharding import NamedSharding, asked_sharding
 from atled.core.types import ArrayType
 from atled.staging.signature import Arguments, Signature, leaf_names
 
@@ -47,7 +47,7 @@ def _of(signature: Signature, call: Arguments, milliseconds: float) -> Compile:
 
 def _place(x: Any) -> str:
     """The placement of a committed argument."""
-    sharding = getattr(x, "sharding", None)
+    sharding = asked_sharding(x)
     if sharding is None or not getattr(x, "committed", True):
         return ""
     return f"split as {sharding.spec}" if isinstance(sharding, NamedSharding) else f"on {sharding.devices[0]}"
@@ -118,7 +118,8 @@ def _differences(before: Compile, now: Compile, signature: Signature) -> list[st
     rows += [f"static argument {name} was left out, and is given" for name in sorted(given - were)]
     rows += [f"static argument {name} was given, and is left out" for name in sorted(were - given)]
     if before.settings != now.settings:
-        rows.append(f"the settings were {before.settings} and are {now.settings}")
+        changes = zip((*settings.TRACED, "a user context"), before.settings, now.settings, strict=True)
+        rows += [f"the setting {name} was {a!r} and is {b!r}" for name, a, b in changes if a != b]
     rows += [
         f"argument {name} was {a or 'anywhere'} and is {b or 'anywhere'}"
         for name, a, b in zip(now.names, before.places, now.places, strict=True)

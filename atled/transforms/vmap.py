@@ -206,7 +206,7 @@ def _run(f: Any, in_axes: Any, out_axes: Any, axis_name: Any, axis_size: Any, ar
 
 
 def _is_axis(x: Any) -> bool:
-    return x is None or isinstance(x, int)
+    return x is None or (isinstance(x, int) and not isinstance(x, bool))
 
 
 def _flat_axes(name: str, axes: Any, target: Any) -> list[Any]:

@@ -15,6 +15,7 @@ import threading
 import time
 
 import numpy as np
+import pytest
 
 import atled
 import atled.numpy as jnp
@@ -85,7 +86,7 @@ def test_statements_hold_for_the_process():
             assert current_mesh().axis_names == ("q",)
         assert current_mesh().axis_names == ("p",)
     finally:
-        settings.update("mesh", None)
+        settings.change("mesh", None)
         settings.update("x64", False)
     assert seen == [(("p",), "float64")] and current_mesh() is None
 
@@ -281,3 +282,66 @@ def test_the_guide_lists_all_settings_with_their_defaults():
     plain = {k: v for k, v in os.environ.items() if "ATLED_" not in k}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=plain)
     assert sorted(rows) == sorted([(n, v.replace("'", '"')) for n, v in ast.literal_eval(done.stdout)])
+
+
+BAD = [
+    ("matmul_precision", "hghest"), ("default_device", 3), ("cache_dir", 3), ("cache_bytes", "abc"),
+    ("cache_bytes", -5),    ("x64", 1), ("promotion", None), ("watches", True), ("mesh", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, value", BAD)
+def test_values_that_a_setting_cannot_have(name, value):
+    with pytest.raises((TypeError, ValueError, AttributeError), match=f"settings: .*{name}"):
+        atled.settings.update(name, value)
+
+
+def test_precisions_are_those_of_products():
+    from atled.core import settings
+    from atled.ops import contraction
+
+    known = (*contraction.PRECISIONS, *contraction.ALGORITHMS, *contraction._OF_EIGHT_BITS)
+    assert set(settings.CHOICES["matmul_precision"]) == {None, *known}
+
+
+def test_compiled_functions_know_every_setting():
+    """A program that was compiled under other settings is not used, whichever of them changes programs."""
+    from atled.core import settings
+
+    def make():
+        return atled.jit(lambda x: jnp.asarray(np.linspace(0, 1, 3)) + 0)
+
+    x = jnp.ones(3)
+    for first in (True, False):
+        f, g = make(), make()
+        with atled.settings.override(narrow=first):
+            f(x), g(x)
+        with atled.settings.override(narrow=not first):
+            want = "float64" if first else "float32"
+            assert f(x).dtype == want == g(x + 0).dtype
+    untraced = set(settings.NAMES) - set(settings.TRACED)
+    assert {"narrow", "x64", "divergent_collectives"}.isdisjoint(untraced)
+
+
+def test_an_outer_block_that_is_closed_late():
+    def values():
+        with atled.settings.override(x64=True):
+            yield
+
+    late = values()
+    next(late)
+    with atled.debug_nans():
+        assert next(late, None) is None
+        assert atled.settings.read("debug_nans") and not atled.settings.read("x64")
+        with pytest.raises(FloatingPointError):
+            float(jnp.log(-1.0))
+    assert not atled.settings.read("debug_nans") and not atled.settings.read("x64")
+
+
+def test_empty_variables_say_nothing():
+    names = [f"ATLED_{n.upper()}" for n in ("jit", "cache", "cache_dir", "hide_frames", "matmul_precision", "x64")]
+    code = "from atled import settings as s; print(s.read('jit'), s.read('cache'), s.read('cache_dir'), s.read('x64'))"
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **dict.fromkeys(names, "")}
+    )
+    assert said.stdout.split() == ["True", "True", "None", "False"], said.stderr

@@ -262,3 +262,13 @@ else:
     environment = {**os.environ, "ATLED_NUM_CPU_DEVICES": "272"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-1500:]
+
+
+def test_constraints_that_are_no_meshes():
+    x = jnp.ones(3)
+    assert lax.with_sharding_constraint(x, x.sharding) is x
+    for bad in ("data", 3, atled.devices()[0], atled.devices()[1]):
+        with pytest.raises(
+            TypeError, match="with_sharding_constraint: expected a NamedSharding or a PartitionSpec; got"
+        ):
+            lax.with_sharding_constraint(x, bad)

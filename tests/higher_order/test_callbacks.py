@@ -269,7 +269,7 @@ def test_progress_of_each_call(capsys, monkeypatch):
         f(1.0)
         atled.effects_barrier()
         steps = [int(line.split()[1].partition("/")[0]) for line in capsys.readouterr().err.splitlines()]
-        assert steps == [*range(0, 250, 2), 250]
+        assert steps == [*range(0, 249, 2), 249, 250]
 
 
 def test_progress_on_a_terminal(capsys, monkeypatch):
@@ -278,3 +278,18 @@ def test_progress_on_a_terminal(capsys, monkeypatch):
     atled.effects_barrier()
     text = capsys.readouterr().err
     assert text.startswith("\r\x1b[2Kscan 0/250 ╌") and "scan 250/250 ━" in text and text.count("\n") == 1
+
+
+def test_errors_of_a_scan_with_a_bar_are_those_without():
+    for bar in (False, True):
+        with pytest.raises(TypeError, match=r"the carry must keep its type; carry\['a'\]: starts as"):
+            lax.scan(lambda c, x: ({"a": jnp.ones(2)}, x), {"a": 1.0}, jnp.arange(3.0), progress=bar)
+        with pytest.raises(ValueError, match="sliced along their first axis"):
+            lax.scan(lambda c, x: (c, x), 0.0, 1.0, progress=bar)
+
+
+@pytest.mark.parametrize("off", [None, 0, np.False_])
+def test_no_bar(off, capsys):
+    loop(1.0, progress=off)
+    atled.effects_barrier()
+    assert capsys.readouterr().err == ""

@@ -1,15 +1,22 @@
 """`atled.jax` is JAX's API made of the same objects; nobody else sees it, and `as_jax` installs exactly it."""
 
+import copy
 import importlib
+import os
+import pathlib
+import pickle
 import pkgutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import atled
 import atled.jax as jax
 from atled.jax import finder
+
+ROOT = pathlib.Path(atled.__file__).parents[1]
 
 
 def run(code, **options):
@@ -114,3 +121,91 @@ def test_attributes_of_programs():
     assert closed.eqns[1].primitive is jax.lax.mul_p and closed.eqns[0].params == {}
     printed = jax.make_jaxpr(lambda x: atled.debug.print("{}", x))(1.0)
     assert [type(e).__name__ for e in printed.effects] == ["DebugEffect"]
+
+
+THREADS = """
+import threading, time, sys
+import atled.jax
+errors = []
+def get(i):
+    time.sleep(i * 0.001)
+    try:
+        from atled.jax.scipy.special import gammaln
+        assert gammaln is sys.modules["atled.scipy.special"].gammaln
+    except BaseException as error:
+        errors.append(repr(error))
+threads = [threading.Thread(target=get, args=(i,)) for i in range(8)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+sys.exit(errors[0] if errors else 0)
+"""
+
+
+def test_threads_import_at_the_same_time():
+    for _ in range(3):
+        said = run(THREADS)
+        assert said.returncode == 0, said.stderr
+
+
+def test_types_made_of_scalar_types():
+    """A dtype as JAX's programs spell it is the dtype: types are one object, and keep it."""
+    import atled.numpy as jnp
+
+    assert jax.core.ShapedArray((7, 11, 13), jnp.float32) is jnp.ones((7, 11, 13)).type
+    assert jax.core.ShapedArray((7, 11, 17), jnp.bfloat16).dtype.itemsize == 2
+    assert jnp.ones((7, 11, 17), jnp.bfloat16).sum() == 7 * 11 * 17
+    out = jax.pure_callback(lambda x: x, jax.core.ShapedArray((19,), jnp.float32), jnp.ones(19))
+    assert out.sum() == 19
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_of_scalar_types(again):
+    import atled.numpy as jnp
+
+    for name in ("float32", "bfloat16", "bool_", "int_", "float_", "float8_e4m3fn", "half", "complex64"):
+        assert again(getattr(jnp, name)) is getattr(jnp, name)
+    assert jnp.float32 != jnp.float64 and jnp.float32 == "float32" and hash(jnp.float32) == hash(again(jnp.float32))
+
+
+def test_lowering_for_types_of_programs():
+    """A type has a sharding over no mesh in JAX; that asks for nothing."""
+    import atled.numpy as jnp
+    from atled import optim
+
+    f, x = jax.jit(lambda x: x * 2), jnp.ones((2, 3))
+    closed = jax.make_jaxpr(f)(x)
+    for given in (x.aval, *closed.in_avals, jax.ShapeDtypeStruct((2, 3), "float32", sharding=x.aval.sharding)):
+        assert f.lower(given).compile()(x).sum() == 12
+    state = optim.Adam(1e-3).init({"w": x.aval})
+    assert all([x["w"].shape == (2, 3) for x in state.slots.values()])
+
+
+def test_parameters_of_a_primitive():
+    equation = jax.make_jaxpr(lambda x: x.reshape(3, 2))(np.ones((2, 3), "f4")).eqns[0]
+    out = equation.primitive.bind(np.ones((2, 3), "f4"), **equation.primitive.get_bind_params(equation.params))
+    assert out.shape == (3, 2)
+
+
+def test_exceptions_are_those_that_programs_catch():
+    assert issubclass(jax.errors.UnexpectedTracerError, jax.errors.JAXTypeError)
+    assert issubclass(jax.errors.JaxprTypeError, TypeError)
+    with pytest.raises(ValueError, match="strict"), jax.numpy_dtype_promotion("strict"):
+        jax.numpy.ones(2) + jax.numpy.ones(2, int)
+
+
+def test_as_jax_and_pickle(tmp_path):
+    """What `-c` defines is in `__main__`, and another `sitecustomize` still runs, also in children."""
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.environ['SEEN'] = os.environ.get('SEEN', '') + 'x'\n")
+    code = """
+import pickle, subprocess, sys, jax
+def f(x): return x
+print(pickle.loads(pickle.dumps(f)) is f, jax.__version__)
+child = "import os, jax; print(os.environ['SEEN'], jax.__name__)"
+print(subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout)
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, "-m", "atled.jax.as_jax"]
+    said = subprocess.run([*command, "-c", code], capture_output=True, text=True, env=env, timeout=300)
+    assert said.stdout.split() == ["True", jax.__version__, "xx", "atled.jax"], said.stderr
+    said = subprocess.run([*command, "-"], input=code, capture_output=True, text=True, env=env, timeout=300)
+    assert said.stdout.split()[0] == "True", said.stderr

@@ -11,6 +11,7 @@ import types
 import numpy as np
 import pytest
 
+import atled
 import atled.numpy as jnp
 from atled import train
 from atled.engine import progress as bars
@@ -88,6 +89,35 @@ def test_a_bar_does_not_wait():
     bar.begin()
     bar.show(loss=Late(), other=2)
     assert not any(["loss" in p for p in bar.parts()]) and "other 2" in bar.parts()
+
+
+def test_values_that_are_gone_or_no_numbers(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(bars._Terminal, "pause", 0)
+    f = atled.jit(lambda x: x + 1, donate_argnums=0)
+    bar, x = train.progress(range(3)), jnp.ones(())
+    for _ in bar:
+        bar.show(loss=x)
+        x = f(x)
+    assert x == 4
+    x.delete()
+    with pytest.raises(RuntimeError, match=r"is_ready: .* was deleted or donated"):
+        x.is_ready()
+    for bad in ("abc", None, np.ones(2)):
+        with pytest.raises(TypeError, match="progress: loss must be a number"):
+            bar.show(loss=bad)
+    with pytest.raises(TypeError, match="progress: loss must be a number"):
+        atled.jit(lambda x: bar.show(loss=x))(1.0)
+
+
+@pytest.mark.parametrize("stream", [None, object(), "closed"])
+def test_loops_do_not_need_a_terminal(monkeypatch, stream):
+    if stream == "closed":
+        stream = io.StringIO()
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    carry, _ = atled.lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(10.0), progress=True)
+    assert carry == 45
 
 
 def test_iteration_ends_at_stop():

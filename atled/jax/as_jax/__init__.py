@@ -43,7 +43,7 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def _note(name: str) -> None:
-    missing[name.removeprefix("atled.").replace("jax.jax.", "jax.")] += 1
+    missing["jax." + name.removeprefix("atled.").removeprefix("jax.")] += 1
 
 
 class Distributions(importlib.metadata.DistributionFinder):

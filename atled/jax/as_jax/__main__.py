@@ -1,4 +1,4 @@
-"""`python -m atled.jax.as_jax script.py …`, `-m module …` or `-c code …`: run a program written for JAX, with atled."""
+"""`python -m atled.jax.as_jax script.py …`, `-m module …`, `-c code …` or `-`: run a program that imports JAX."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import os
 import runpy
 import sys
 import tempfile
+import types
 
 import atled.jax.as_jax  # noqa: F401
 
-_START = "import os\nif os.environ.get('ATLED_AS_JAX'):\n    import atled.jax.as_jax\n"
+_START = """
+import importlib.machinery, importlib.util, os, sys
+if os.environ.get("ATLED_AS_JAX"):
+    import atled.jax.as_jax
+here = os.path.dirname(os.path.abspath(__file__))
+found = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if os.path.abspath(p) != here])
+if found is not None:  # the one that this file stands before
+    sys.modules["sitecustomize"] = module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+"""
 
 
 def main() -> None:
@@ -30,7 +40,12 @@ def main() -> None:
             raise SystemExit("atled.jax.as_jax: -c needs code to run.")
         sys.argv = ["-c", *arguments[2:]]
         with _children():
-            exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
+            _run(arguments[1], "<string>")
+        return
+    if arguments[0] == "-":
+        sys.argv = arguments
+        with _children():
+            _run(sys.stdin.read(), "<stdin>")
         return
     if not os.path.exists(arguments[0]):
         raise SystemExit(f"atled.jax.as_jax: there is no file {arguments[0]}.")
@@ -38,6 +53,12 @@ def main() -> None:
     sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
     with _children():
         runpy.run_path(arguments[0], run_name="__main__")
+
+
+def _run(code: str, name: str) -> None:
+    """Run code as `__main__`, where pickle looks for what it defines."""
+    sys.modules["__main__"] = module = types.ModuleType("__main__")
+    exec(compile(code, name, "exec"), vars(module))
 
 
 class _children:  # noqa: N801

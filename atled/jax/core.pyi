@@ -1,0 +1,3 @@
+# Written by scripts/stubs.
+from atled.jax.extend.core import *
+from atled.jax.extend.core import __all__ as __all__

@@ -1,0 +1,3 @@
+# Written by scripts/stubs.
+from atled.nn.losses import *
+from atled.nn.losses import __all__ as __all__

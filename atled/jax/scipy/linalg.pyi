@@ -1,0 +1,3 @@
+# Written by scripts/stubs.
+from atled.scipy.linalg import *
+from atled.scipy.linalg import __all__ as __all__

@@ -1,0 +1,3 @@
+# Written by scripts/stubs.
+from atled.scipy.special import *
+from atled.scipy.special import __all__ as __all__
