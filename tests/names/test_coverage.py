@@ -12,20 +12,20 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import coverage
 import explained
+import offered
 import peers
 
 KEPT = peers.kept()
 
 
 def test_the_page_is_up_to_date():
-    assert coverage.PAGE.read_text() == coverage.page(), "names changed; run python tests/names/coverage.py"
+    assert offered.PAGE.read_text() == offered.page(), "names changed; run python tests/names/offered.py"
 
 
 @pytest.mark.parametrize("namespace", KEPT)
 def test_each_name_is_said_once(namespace):
-    found = coverage.sorted_out(namespace, KEPT[namespace])
+    found = offered.sorted_out(namespace, KEPT[namespace])
     said = [name for names in found.values() for name in names]
     assert sorted(said) == sorted(KEPT[namespace]) and len(set(said)) == len(said)
 
@@ -35,15 +35,15 @@ def test_explanations_are_of_names(namespace):
     """What is left out is not there, what differs is, and both are names of the peer; no name has two reasons."""
     left_out, different = explained.reasons(namespace), explained.DIFFERENT.get(namespace, {})
     assert sorted({*left_out, *different} - set(KEPT[namespace])) == []
-    assert [n for n in left_out if coverage.is_there(namespace, n)] == [], "they are there now; delete their rows"
-    assert [n for n in different if not coverage.is_there(namespace, n)] == []
+    assert [n for n in left_out if offered.is_there(namespace, n)] == [], "they are there now; delete their rows"
+    assert [n for n in different if not offered.is_there(namespace, n)] == []
     given = [n for names in explained.LEFT_OUT.get(namespace, {}).values() for n in names.split()]
     assert len(given) == len(left_out)
 
 
 def test_a_name_that_is_nowhere_is_not_there():
-    assert not coverage.is_there("numpy", "no_such_name") and not coverage.is_there("jax.no_such_module", "sin")
-    assert not coverage.is_there("array_api", "array.no_such_method") and coverage.is_there("array_api", "array.T")
+    assert not offered.is_there("numpy", "no_such_name") and not offered.is_there("jax.no_such_module", "sin")
+    assert not offered.is_there("array_api", "array.no_such_method") and offered.is_there("array_api", "array.T")
 
 
 @functools.cache
@@ -77,8 +77,8 @@ def _is_code(value: object) -> bool:
 
 @pytest.mark.parametrize("namespace", peers.MODULES)
 def test_names_that_are_there_are_tested(namespace):
-    found = coverage.sorted_out(namespace, KEPT[namespace])
-    used = _mentioned().get(coverage.ours(namespace).rpartition(".")[2], set())
+    found = offered.sorted_out(namespace, KEPT[namespace])
+    used = _mentioned().get(offered.ours(namespace).rpartition(".")[2], set())
     assert [n for n in (*found["there"], *found["different"]) if n not in used] == [], "no test names them"
 
 

@@ -11,8 +11,8 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "names"))
-import coverage
 import explained
+import offered
 import peers
 
 jax = pytest.importorskip("jax")
@@ -56,7 +56,7 @@ EXPLAINED: dict[str, dict[str, tuple[str, str]]] = {
 def functions(namespace: str) -> list[str]:
     """The functions that both have."""
     try:
-        here = importlib.import_module(coverage.ours(namespace))
+        here = importlib.import_module(offered.ours(namespace))
     except ModuleNotFoundError:
         return []
     there = importlib.import_module(namespace)
@@ -129,7 +129,7 @@ def test_parameters(namespace):
     names = functions(namespace)
     if not names:
         pytest.skip("no function is here")
-    there, here = (importlib.import_module(n) for n in (namespace, coverage.ours(namespace)))
+    there, here = (importlib.import_module(n) for n in (namespace, offered.ours(namespace)))
     given = {**EXPLAINED.get(namespace, {}), **explained.PARAMETERS.get(namespace, {})}
     wrong = {n: f"{given[n]} of no function" for n in set(given) - set(names)}
     for name in names:
