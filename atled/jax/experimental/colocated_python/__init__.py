@@ -9,7 +9,17 @@ __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"
 
 def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
     """Not supported."""
-    raise NotImplementedError("jax.experimental.colocated_python: remote runtimes are not supported.")
+    raise _ERROR
 
 
-colocated_python = colocated_python_class = colocated_cpu_devices
+def colocated_python(fun: Any) -> Any:
+    """Not supported."""
+    raise _ERROR
+
+
+def colocated_python_class(cls: Any) -> Any:
+    """Not supported."""
+    raise _ERROR
+
+
+_ERROR = NotImplementedError("jax.experimental.colocated_python: remote runtimes are not supported.")
