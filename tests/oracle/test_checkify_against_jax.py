@@ -610,9 +610,9 @@ def test_programs_of_the_guide():
 
 def test_every_op_that_holds_a_program_is_checked():
     """By a rule for its program, or at its results."""
-    from atled.higher_order import instrument
     from atled.higher_order.call import Call
     from atled.jax.experimental import compute_on
+    from atled.jax.experimental.checkify import instrument
 
     def below(cls):
         return {cls}.union(*[below(c) for c in cls.__subclasses__()])

@@ -269,7 +269,7 @@ def test_composites():
     def scaled(x, /, *, by, note=None):
         return {"a": x * by, "b": x + 1}
 
-    made = {m: m.lax.composite(functools.partial(scaled), name="my.scaled", version=2) for m in (atled.jax, jax)}
+    made = {m: m.lax.composite(functools.partial(scaled), name="my.scaled", version=2) for m in (atled, jax)}
     x = normal(3)
     both(lambda m, v: made[m](v, by=2.0), x)
     both(lambda m, v: made[m](v, by=3, note="said"), x)

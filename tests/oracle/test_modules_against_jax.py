@@ -428,15 +428,16 @@ def test_machines_by_name():
 
 
 def test_caches_of_compiled_programs(tmp_path):
+    from atled import settings
     from atled.jax.experimental.compilation_cache import compilation_cache
 
-    before = atled.settings.read("cache_dir")
+    before = settings.read("cache_dir")
     try:
         compilation_cache.set_cache_dir(str(tmp_path))
-        assert atled.settings.read("cache_dir") == str(tmp_path)
+        assert settings.read("cache_dir") == str(tmp_path)
         compilation_cache.reset_cache()
     finally:
-        atled.settings.update("cache_dir", before)
+        settings.update("cache_dir", before)
 
 
 def test_steps():

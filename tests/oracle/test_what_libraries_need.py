@@ -114,7 +114,7 @@ def test_options_of_the_compiler_are_refused():
 
 
 def _core(library):
-    return core if library is atled else __import__("jax.extend", fromlist=["core"]).core
+    return core if library is atled.jax else __import__("jax.extend", fromlist=["core"]).core
 
 
 @LIBRARIES
