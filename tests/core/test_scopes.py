@@ -301,7 +301,7 @@ def test_precisions_are_those_of_products():
     from atled.ops import contraction
 
     known = (*contraction.PRECISIONS, *contraction.ALGORITHMS, *contraction._OF_EIGHT_BITS)
-    assert set(settings.CHOICES["matmul_precision"]) == {None, *known}
+    assert set(settings.CHOICES["matmul_precision"]) == {None, "DEFAULT", *known}
 
 
 def test_compiled_functions_know_every_setting():
