@@ -13,7 +13,6 @@ import linecache
 import os
 import sys
 import threading
-import zlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from types import CodeType
@@ -28,7 +27,7 @@ _is_library: dict[str, bool] = {functools.__file__: True, contextlib.__file__: T
 
 def compiled(text: str) -> CodeType:
     """The code of a generated function, whose lines tracebacks and debuggers show."""
-    filename = f"{_GENERATED}{zlib.crc32(text.encode()):08x}>"
+    filename = f"{_GENERATED}{hash(text) & 0xFFFFFFFF:08x}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     return compile(text, filename, "exec")
 

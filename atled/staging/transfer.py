@@ -29,6 +29,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     Array([1., 1.], dtype=float32)
     """
     leaves, structure = tree.flatten(x)
+    if _is_place(device):
+        return structure.unflatten([_put(leaf, device) for leaf in leaves])
     targets = tree.spread(device, x, _is_place, "device_put: device", "one device for a whole dict or list.")
     return structure.unflatten([_put(leaf, target) for leaf, target in zip(leaves, targets, strict=True)])
 

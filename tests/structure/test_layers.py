@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import pathlib
 import runpy
+import subprocess
+import sys
 
 import pytest
 
@@ -60,6 +62,7 @@ LAZY = {
     "engine/array.py": {"atled.engine", "atled.engine.world"},
     "engine/compilation.py": {"atled.engine", "jaxlib.cpu"},
     "engine/dispatch.py": {"atled.engine.world"},
+    "numpy/arithmetic.py": {"atled.higher_order.loops"},
     "engine/program_cache.py": {"atled.engine.world"},
     "engine/eager.py": {"atled.engine.watch"},
     "staging/ahead.py": {"atled.engine"},
@@ -250,3 +253,12 @@ def test_seeded_bugs_are_up_to_date():
     script = runpy.run_path(str(PACKAGE.parent / "scripts" / "seeded-bugs"))
     for file, old, *_ in script["cases"](None):
         assert old in (PACKAGE / file).read_text(), f"{file} no longer says {old!r}"
+
+
+def test_what_the_start_imports():
+    """`import atled.numpy` and a first result load no loops, no data sets, no files of other rooms."""
+    code = "import sys, atled.numpy as jnp; jnp.ones(3) + 1; print(*[m for m in sys.modules if m.startswith('atled')])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {m for m in loaded if m.startswith("atled.higher_order.")} == {"atled.higher_order.call"}
+    assert {room(PACKAGE / "/".join(m.split(".")[1:]) / "x") for m in loaded if m.count(".")} <= NUMERIC | {"numpy"}
+    assert len(loaded) < 130
