@@ -63,7 +63,7 @@ def take(
         raise TypeError(f"take: indices must be integers; got {i.type}.")
     if axis is not None and not -x.ndim <= axis < x.ndim:
         raise ValueError(f"take: axis {axis} is out of bounds for {x.type}.")
-    if mode is None and not x.size:
+    if mode is None and 0 in x.shape:
         mode = "clip"  # raises if there is something to read
     chosen = "fill" if mode in (None, "raise") else "promise" if mode == "promise_in_bounds" else mode
     return _take(x, i, axis, chosen, fill_value)
