@@ -8,7 +8,7 @@
 0.841471
 """
 
-from atled.core import lazy, trace
+from atled.core import lazy_imports, trace
 from atled.engine.eager import Evaluate
 
 __version__ = "0.1.0"
@@ -22,9 +22,9 @@ _AT_ONCE = {
     "core.types": "ShapeDtypeStruct",
     "engine.client": """
         default_backend device_count devices local_device_count local_devices process_count process_index""",
-    "staging.calls": "clear_caches",
+    "staging.jit_calls": "clear_caches",
     "staging.jit": "eval_shape jit make_program",
-    "staging.transfer": "block_until_ready device_get device_put",
+    "staging.device_put": "block_until_ready device_get device_put",
     "transforms.grad": "grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize value_and_grad vjp",
     "transforms.vmap": "vmap",
 }
@@ -33,20 +33,20 @@ _NAMES = {
     "core.source": "named_scope",
     "engine.array": "Shard",
     "engine.client": "Device",
-    "engine.parts": """
+    "engine.global_arrays": """
         make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays""",
     "higher_order.callbacks": "effects_barrier io_callback pure_callback",
-    "higher_order.custom": "custom_jvp custom_vjp",
+    "higher_order.custom_derivatives": "custom_jvp custom_vjp",
     "higher_order.remat": "checkpoint checkpoint_policies remat",
     "higher_order.shard_map": "shard_map",
     "sharding": "P reshard",
-    "staging.nans": "find_nans",
+    "staging.find_nans": "find_nans",
     "staging.pmap": "pmap",
-    "staging.scopes": "ensure_compile_time_eval",
+    "staging.named_call": "ensure_compile_time_eval",
 }
 _MODULES = """
     checkpoints data debug distributed errors export ffi image inspect jax lax metrics nn numpy ops optim profiler
     random scipy settings sharding test_util topologies train tree typing
 """
 trace.install(Evaluate())
-__getattr__, __dir__, __all__ = lazy.public(__name__, _NAMES, _MODULES, _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, _MODULES, _AT_ONCE)

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 import atled
-from atled.checkpoints import commands
+from atled.checkpoints import cli
 from atled.checkpoints.format import CheckpointError
-from atled.data import fetching
+from atled.data import download
 from atled.inspect import doctor
 from atled.jax import port
 
@@ -19,8 +19,8 @@ def main(args: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("atled", description="Tools around atled, at the command line.")
     parser.add_argument("--version", action="version", version=f"atled {atled.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="checkpoint | data | doctor | port")
-    commands.add(subparsers)
-    fetching.add(subparsers)
+    cli.add(subparsers)
+    download.add(subparsers)
     doctor.add(subparsers)
     port.add(subparsers)
     options = parser.parse_args(args)

@@ -22,10 +22,10 @@ import numpy as np
 from atled.core import tree
 from atled.core.array import type_of
 from atled.engine import client
-from atled.engine.world import cluster, processes
-from atled.engine.world.hub import Hub
-from atled.engine.world.member import Refused, Unanswered
-from atled.engine.world.processes import PeerLost, ProgramMismatch
+from atled.engine.multiprocess import cluster, processes
+from atled.engine.multiprocess.hub import Hub
+from atled.engine.multiprocess.member import Refused, Unanswered
+from atled.engine.multiprocess.processes import PeerLost, ProgramMismatch
 
 __all__ = [
     "PeerLost", "ProgramMismatch", "Service", "Store", "all_gather", "barrier", "broadcast", "gather", "initialize",

@@ -16,7 +16,7 @@ from atled.core.errors import (
 from atled.core.program import ProgramError
 from atled.core.tree import TreeError
 from atled.engine.client import ForkError
-from atled.engine.failures import ExecutionError
+from atled.engine.execution_errors import ExecutionError
 from atled.numpy.promotion import MixedWidthWarning
 from atled.random.keys import KeyReuseWarning
 

@@ -20,12 +20,12 @@ import numpy as np
 
 from atled.core import errors
 from atled.core.array import type_of
-from atled.core.flags import kept
+from atled.core.list_partition import kept
 from atled.core.op import Op
 from atled.core.sharding import physical
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
-from atled.engine import attributes, foreign
+from atled.engine import ffi_targets, mlir_attributes
 from atled.higher_order.scan import scan
 from atled.ops import shape
 from atled.ops.callback import METHODS
@@ -36,7 +36,7 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy
 
-include_dir = foreign.include_dir
+include_dir = ffi_targets.include_dir
 
 
 def pycapsule(funcptr: Any) -> Any:
@@ -67,7 +67,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     (Array([[3.]], dtype=float32), Array(0, dtype=int32))
     """
     _only_cpu("register_ffi_target", platform)
-    foreign.register_target(name, fn, api_version, **kwargs)
+    ffi_targets.register_target(name, fn, api_version, **kwargs)
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
@@ -82,7 +82,7 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
     True
     """
     _only_cpu("register_ffi_type", platform)
-    foreign.register_type(name, type_registration)
+    ffi_targets.register_type(name, type_registration)
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
@@ -112,7 +112,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
     >>> atled.eval_shape(atled.vmap(call), jnp.ones((8, 3)))  # each device may get some of the 8 rows
     ShapeDtypeStruct(shape=(8, 3), dtype=float32)
     """
-    foreign.register_batched(name)
+    ffi_targets.register_batched(name)
 
 
 def _only_cpu(where: str, platform: str) -> None:
@@ -160,20 +160,20 @@ class FfiCall(Op):
         if build.platform != "cpu":
             raise NotImplementedError(f"ffi_call: foreign functions run on cpu; got {build.platform!r}.")
         target, given = self.target, [v.type.shape for v in operands]
-        splits = foreign.batch_attributes(target.name, self.batch_axes, given, [t.shape for t in self.types])
+        splits = ffi_targets.batch_attributes(target.name, self.batch_axes, given, [t.shape for t in self.types])
         types = [v.type for v in operands]
 
         def emit(*values: Any) -> list[Any]:
             config: Any = target.config
             if target.api_version >= 4:
-                config = {k: foreign.attribute(v) for k, v in target.attributes.items()}
+                config = {k: ffi_targets.attribute(v) for k, v in target.attributes.items()}
             elif target.attributes:
                 raise ValueError(
                     f"ffi_call: attributes need at least api_version 4; got {target.api_version} and "
                     f"{list(target.attributes)}."
                 )
-            call = foreign.custom_call(
-                target.name, operands=values, result_types=[attributes.module_type(t) for t in self.types],
+            call = ffi_targets.custom_call(
+                target.name, operands=values, result_types=[mlir_attributes.module_type(t) for t in self.types],
                 has_side_effect=target.has_side_effect, operand_layouts=minor_to_major(types, self.input_layouts),
                 result_layouts=minor_to_major(self.types, self.output_layouts),
                 operand_output_aliases=dict(target.aliases), api_version=target.api_version, backend_config=config,

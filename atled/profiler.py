@@ -17,8 +17,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from atled.engine import client, profiling
-from atled.engine.profiling import ProfileData, ProfileEvent, ProfileOptions, ProfilePlane, register_subprocess
+from atled.engine import client, profiler
+from atled.engine.profiler import ProfileData, ProfileEvent, ProfileOptions, ProfilePlane, register_subprocess
 
 __all__ = [
     "ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane", "StepTraceAnnotation", "TraceAnnotation",
@@ -65,7 +65,7 @@ def start_trace(
                 f"profiler.start_trace: a profile is being written to {_session[1]}; stop_trace ends it."
             )
         client.clients()  # devices must be initialized before profiling
-        session = profiling.ProfilerSession(profiler_options) if profiler_options else profiling.ProfilerSession()
+        session = profiler.ProfilerSession(profiler_options) if profiler_options else profiler.ProfilerSession()
         _session.extend([session, os.fspath(log_dir), create_perfetto_trace])
 
 
@@ -121,7 +121,7 @@ def trace(
         stop_trace()
 
 
-class TraceAnnotation(profiling.TraceMe):
+class TraceAnnotation(profiler.TraceMe):
     """A `with` block that appears under a name in profiles.
 
     >>> with TraceAnnotation("reading", file="a.txt"):
@@ -199,7 +199,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
             raise RuntimeError("profiler.start_server: there is a server already; stop_server ends it.")
         if requires_backend:
             client.clients()
-        _server.append(profiling.start_server(port))
+        _server.append(profiler.start_server(port))
         return _server[0]
 
 

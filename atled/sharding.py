@@ -23,8 +23,8 @@ from atled.core.sharding import (
     set_mesh,
 )
 from atled.higher_order.shard_map import shard_map
-from atled.ops.placing import with_sharding_constraint
-from atled.staging.transfer import device_put
+from atled.ops.placement import with_sharding_constraint
+from atled.staging.device_put import device_put
 
 P = PartitionSpec
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from atled.engine import chips as _chips
+from atled.engine import chip_specs as _chips
 from atled.engine import topology as _topology
 from atled.engine.topology import Topology
 

@@ -22,7 +22,7 @@ from atled.core.tree import (
     transpose,
     unflatten,
 )
-from atled.core.tree_nodes import register_dataclass, register_node, register_static, static, struct
+from atled.core.tree_registry import register_dataclass, register_node, register_static, static, struct
 
 
 def reduce_associative(

@@ -12,7 +12,7 @@ os.environ.setdefault("ATLED_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"a
 os.environ.setdefault("ATLED_PLATFORMS", "cpu")
 
 import atled
-from atled.engine import mappings
+from atled.engine import memory_mappings
 
 LONG = re.compile(  # tests that take minutes to compile what they test; `scripts/check --long` runs them, CI does not
     r"""tests/scipy/(
@@ -55,7 +55,7 @@ def checked_programs():
 @pytest.fixture(autouse=True, scope="module")
 def room_for_programs():
     """Between tests, not within one that counts its traces, drop the programs of thousands of tests before."""
-    mappings.relieve(mappings.MAPPINGS * 3 // 4)
+    memory_mappings.relieve(memory_mappings.MAPPINGS * 3 // 4)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -10,11 +10,11 @@
 True
 """
 
-from atled.core import lazy
+from atled.core import lazy_imports
 
 _AT_ONCE = {
     "format": "CheckpointError Manifest",
-    "reading": "load manifest verify",
-    "saving": "save Saver",
+    "shard_reader": "load manifest verify",
+    "saver": "save Saver",
 }
-__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "orbax safetensors", _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "orbax safetensors", _AT_ONCE)

@@ -171,7 +171,7 @@ class Array:
 _Axis: TypeAlias = int | Sequence[int] | None
 ArrayLike: TypeAlias = Array | np.ndarray | np.generic | bool | int | float | complex
 
-if TYPE_CHECKING:  # `x.at`, which `atled.numpy.updates` implements
+if TYPE_CHECKING:  # `x.at`, which `atled.numpy.at_updates` implements
 
     class Write(Protocol):
         """`x.at[index].add` and the like."""

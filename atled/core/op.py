@@ -13,10 +13,10 @@ from typing import Any, ClassVar, dataclass_transform
 
 from atled.core import source
 from atled.core.annotations import annotations_of
-from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
-from atled.core.exact import exact
-from atled.core.mask import ALL
+from atled.core.basic_ops import arithmetic
+from atled.core.cache_keys import exact
+from atled.core.tangent_mask import ALL
 from atled.core.trace import bind
 from atled.core.types import Zero
 
@@ -38,7 +38,7 @@ class Op:
     has_effect: ClassVar[bool] = False  # not removed as dead code, even if its results are unused
     effect = None  # the name of its effect, if it has one
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
-    selects: ClassVar[bool] = False  # its derivatives discard elements (see core/mask.py)
+    selects: ClassVar[bool] = False  # its derivatives discard elements (see core/tangent_mask.py)
     repeats: ClassVar[bool] = False  # a loop: runs its programs any number of times
     runs_on_host: ClassVar[bool] = False  # has `on_host`, which runs if the values are concrete
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms use

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import errors, printing, source
-from atled.core.arithmetic import arithmetic
+from atled.core import errors, program_text, source
 from atled.core.array import Array, type_of
-from atled.core.flags import kept
+from atled.core.basic_ops import arithmetic
+from atled.core.list_partition import kept
 from atled.core.settings import recording, scope
 from atled.core.trace import Interpreter, Tracer, bind, entered, leaked, state
 from atled.core.types import ArrayType
@@ -119,7 +119,7 @@ class Program:
         return tuple([v.type for v in self.outputs])
 
     def __str__(self) -> str:
-        return printing.text(self)
+        return program_text.text(self)
 
     __repr__ = __str__
 

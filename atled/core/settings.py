@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from atled.core.exact import exact
+from atled.core.cache_keys import exact
 
 
 class Scope:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from atled.core import errors, leaks, rewriting, source
+from atled.core import error_hints, errors, source, tracer_leaks
 from atled.core.array import Array
 from atled.core.types import ArrayType
 
@@ -138,7 +138,7 @@ class Tracer(Array):
         value = self.known()
         if value is None:
             says = f"bool: the truth value of a traced {self.type} is not known here."
-            way_out = (self.type.kind == "b" and rewriting.truth()) or _CHOICE
+            way_out = (self.type.kind == "b" and error_hints.truth()) or _CHOICE
             raise errors.TracerBoolConversionError(self._explained(says, way_out))
         return bool(value)
 
@@ -156,14 +156,14 @@ class Tracer(Array):
         if value is None:
             says = f"index: a Python integer was requested from a traced {self.type}, whose value is not known here."
             way_out = "keep it in an array, or make the argument static: jit(f, static_argnames=...)."
-            raise errors.TracerIntegerConversionError(self._explained(says, rewriting.integer() or way_out))
+            raise errors.TracerIntegerConversionError(self._explained(says, error_hints.integer() or way_out))
         return value.__index__()
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         says = (
             f"numpy.asarray: a NumPy array was requested from a traced {self.type}, which has no values to copy here."
         )
-        way_out = rewriting.of_our_own() or "the function of the same name in atled.numpy."
+        way_out = error_hints.of_our_own() or "the function of the same name in atled.numpy."
         raise errors.TracerArrayConversionError(self._explained(says, way_out))
 
     def item(self, *index: int) -> Any:
@@ -189,14 +189,14 @@ class Tracer(Array):
         value = self.known()
         if value is None:
             says = f"{what}: a Python value was requested from a traced {self.type}, whose value is not known here."
-            way_out = rewriting.number() or "keep the computation in arrays, or make the argument static."
+            way_out = error_hints.number() or "keep the computation in arrays, or make the argument static."
             raise error(self._explained(says, way_out))
         return value
 
     def _value_without_derivative(self, what: str) -> Any:
         if self.known() is not None:
             says = f"{what}: the Python number would lose the derivative that is being taken of this {self.type}."
-            way_out = rewriting.number() or "the function in atled.numpy"
+            way_out = error_hints.number() or "the function in atled.numpy"
             way_out += f", or {what}(lax.stop_gradient(x)) if a constant is intended."
             raise errors.ConcretizationTypeError(self._explained(says, way_out))
         return self._python_value(what, errors.ConcretizationTypeError)
@@ -255,7 +255,7 @@ def named_axis(name: Any) -> Axis:
 
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
     """The error for a tracer that is used after its transformation has ended."""
-    holder = leaks.holder(tracer)
+    holder = tracer_leaks.holder(tracer)
     return errors.UnexpectedTracerError(
         errors.explained(
             f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect "

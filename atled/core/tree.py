@@ -1,8 +1,8 @@
 """Pytrees: nested containers of leaves, with `flatten` and `unflatten`.
 
 Nodes are tuples, lists, dicts (by sorted key), `None` (a node without children), named tuples, OrderedDict,
-defaultdict and what is registered (`tree_nodes.py`). `flatten` gives the leaves and a `Structure`, a hashable
-description of the rest. `tree_code.py` compiles structures to straight-line Python for the paths where speed counts.
+defaultdict and what is registered (`tree_registry.py`). `flatten` gives the leaves and a `Structure`, a hashable
+description of the rest. `tree_codegen.py` compiles structures to straight-line Python for the paths where speed counts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import errors, tree_code
-from atled.core.exact import exact
-from atled.core.tree_nodes import FieldKey, GetAttrKey, node_of, nodes, register_node
+from atled.core import errors, tree_codegen
+from atled.core.cache_keys import exact
+from atled.core.tree_registry import FieldKey, GetAttrKey, node_of, nodes, register_node
 
 
 class Structure:
@@ -54,7 +54,7 @@ class Structure:
         """Count a use; a structure that is used often is compiled."""
         self.uses = uses = self.uses + 1
         if uses == _MANY and self.num_leaves <= _COMPILED:
-            self.take, self.build = tree_code.flattener(self), tree_code.unflattener(self)
+            self.take, self.build = tree_codegen.flattener(self), tree_codegen.unflattener(self)
 
     def data(self) -> Any:
         """The data of this node, for its class: mutable data are copied, so that the structure cannot change."""
@@ -132,7 +132,7 @@ class Structure:
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` at the positions of this structure's leaves."""
         if self.take is not None:
-            with contextlib.suppress(*tree_code.MISMATCHES):
+            with contextlib.suppress(*tree_codegen.MISMATCHES):
                 return self.take(tree)
         self.used()
         subtrees: list[Any] = []
@@ -319,7 +319,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     if guess is not None and guess.take is not None:
         try:
             flat = guess.take(tree)
-        except tree_code.MISMATCHES:
+        except tree_codegen.MISMATCHES:
             pass
         else:
             for kind in builtins.set(builtins.map(type, flat)):
@@ -579,7 +579,7 @@ def map_with_path(
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
     """A path as text, such as `['layers'][0].weight`.
 
-    >>> from atled.core.tree_nodes import DictKey, GetAttrKey, SequenceKey
+    >>> from atled.core.tree_registry import DictKey, GetAttrKey, SequenceKey
     >>> keystr((DictKey("layers"), SequenceKey(0), GetAttrKey("weight")))
     "['layers'][0].weight"
     """

@@ -5,17 +5,17 @@ another one. `pipeline.iterator(workers=2)` iterates over it, with `state()` and
 prefetches the batches to devices. Everything else uses only NumPy.
 """
 
-from atled.core import lazy
+from atled.core import lazy_imports
 
 _AT_ONCE = {
-    "devices": "to_devices",
-    "files": "array_record images parquet",
+    "device_prefetch": "to_devices",
+    "file_sources": "array_record images parquet",
     "iterables": "iterable",
-    "iterating": "Iterator",
-    "mixing": "concatenate interleave mix",
+    "iterator": "Iterator",
+    "mixtures": "concatenate interleave mix",
     "pipeline": "Pipeline",
     "sources": "arrays lines source tokens",
-    "states": "joined",
-    "workers": "WorkerLost",
+    "iterator_state": "joined",
+    "worker_pool": "WorkerLost",
 }
-__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "sets", _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "sets", _AT_ONCE)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from atled.data.nodes import Block, Source, function_checked
-from atled.data.owning import owned
+from atled.data.copies import owned
+from atled.data.example_transforms import name_of
 from atled.data.pipeline import Pipeline
-from atled.data.stages import name_of
+from atled.data.random_access import Block, Source, function_checked
 
 
 class _Place:

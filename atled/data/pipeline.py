@@ -1,6 +1,6 @@
 """`Pipeline`: a source of examples and the steps applied to them. Immutable: its methods return new pipelines.
 
-`form.py` has its parts; `iterating.py` iterates over it.
+`normal_form.py` has its parts; `iterator.py` iterates over it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 from atled import distributed
 from atled.core import errors
-from atled.data import grouping, stages
-from atled.data.form import Form
-from atled.data.iterating import Iterator
-from atled.data.nodes import (
+from atled.data import batching, example_transforms
+from atled.data.iterator import Iterator
+from atled.data.normal_form import Form
+from atled.data.random_access import (
     ENDLESS,
     Part,
     Repeated,
@@ -55,7 +55,7 @@ class Pipeline(Form):
         >>> list(data.source([1, 2]).map(lambda x: x * 10))
         [10, 20]
         """
-        return self.with_step(stages.Map(function_checked("map", f)))
+        return self.with_step(example_transforms.Map(function_checked("map", f)))
 
     def random_map(self, f: Callable[..., Any], seed: int) -> Pipeline:
         """`f(example, rng)` instead of each example.
@@ -76,7 +76,9 @@ class Pipeline(Form):
                     ".random_map(…).batch(…).",
                 )
             )
-        return self.with_step(stages.RandomMap(function_checked("random_map", f), seed_checked("random_map", seed)))
+        return self.with_step(
+            example_transforms.RandomMap(function_checked("random_map", f), seed_checked("random_map", seed))
+        )
 
     def filter(self, f: Callable[[Any], Any]) -> Pipeline:
         """Only examples for which `f(example)` is true. All workers run the steps before it for all examples.
@@ -89,7 +91,7 @@ class Pipeline(Form):
             raise ValueError(
                 errors.explained("data.filter: it must come before pack, bucket and batch.", ".filter(…).batch(…).")
             )
-        return self.with_step(stages.Filter(function_checked("filter", f)))
+        return self.with_step(example_transforms.Filter(function_checked("filter", f)))
 
     def pad(
         self,
@@ -112,7 +114,7 @@ class Pipeline(Form):
         if (length is None) == (multiple is None):
             raise TypeError(errors.explained("data.pad: give either a length or a multiple.", "pad(128)."))
         count_checked("pad", "the length or multiple", length if length is not None else multiple)
-        return self.map(grouping.Pad(length, multiple, tuple(fields) if fields else None, fill, cut))
+        return self.map(batching.Pad(length, multiple, tuple(fields) if fields else None, fill, cut))
 
     def pack(self, length: int, *, cut: bool = True, fill: Any = 0) -> Pipeline:
         """Rows of `length` tokens: sequences one after the other, with `segments` from 1 (padding: 0) and `positions`.
@@ -127,7 +129,7 @@ class Pipeline(Form):
         ([[1, 2, 3, 4], [5, 0, 0, 0]], [[1, 1, 1, 2], [1, 0, 0, 0]])
         """
         self.examples_only("pack")
-        return dataclasses.replace(self, packing=grouping.Pack(count_checked("pack", "length", length), cut, fill))
+        return dataclasses.replace(self, packing=batching.Pack(count_checked("pack", "length", length), cut, fill))
 
     def bucket(
         self,
@@ -150,8 +152,8 @@ class Pipeline(Form):
         """
         self.examples_only("bucket")
         names = tuple(fields) if fields else None
-        sizes = grouping.sizes_of(size, list(bounds))
-        return dataclasses.replace(self, group=grouping.Bucket(tuple(bounds), sizes, names, fill, drop_last))
+        sizes = batching.sizes_of(size, list(bounds))
+        return dataclasses.replace(self, group=batching.Bucket(tuple(bounds), sizes, names, fill, drop_last))
 
     def batch(self, size: int, *, drop_last: bool = True) -> Pipeline:
         """`size` examples, the total over all processes, as one tree of stacked arrays; strings become object arrays.
@@ -170,7 +172,7 @@ class Pipeline(Form):
                     ".filter(…).batch(…).repeat(), or .repeat().filter(…).batch(…).",
                 )
             )
-        return dataclasses.replace(self, group=grouping.Batch(count_checked("batch", "size", size), drop_last))
+        return dataclasses.replace(self, group=batching.Batch(count_checked("batch", "size", size), drop_last))
 
     def repeat(self, times: int | None = None) -> Pipeline:
         """Repeat for a number of epochs, by default without end.

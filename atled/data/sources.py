@@ -14,10 +14,10 @@ import numpy as np
 
 from atled.core import errors, tree
 from atled.core.array import is_masked
-from atled.data.nodes import Source, count_checked
-from atled.data.owning import owned
+from atled.data.collate import Columns
+from atled.data.copies import owned
 from atled.data.pipeline import Pipeline
-from atled.data.stacking import Columns
+from atled.data.random_access import Source, count_checked
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -18,14 +18,14 @@ import numpy as np
 
 from atled.core import dtypes, errors, settings
 from atled.core.array import Array, type_of
-from atled.core.exact import exact
+from atled.core.cache_keys import exact
 from atled.core.program import Program, Var
 from atled.core.settings import on_global_change, scope
 from atled.core.sharding import NamedSharding, PartitionSpec, Placed, Sharding, SingleDeviceSharding, tiles
 from atled.core.types import ArrayType
-from atled.engine import client, executable, placement, versions
-from atled.engine.failures import check_there, failed
-from atled.engine.narrow import unpacked, unpackers
+from atled.engine import client, executable, jaxlib_versions, placement
+from atled.engine.execution_errors import check_there, failed
+from atled.engine.subbyte_dtypes import unpacked, unpackers
 
 
 class DeviceArray(Array):
@@ -84,7 +84,7 @@ class DeviceArray(Array):
             if hasattr(self._buffer, "mark"):
                 shards(self)
             self._buffer.block_until_ready()
-        except versions.EngineError as error:
+        except jaxlib_versions.EngineError as error:
             raise failed(self._buffer, error) from None
         return self
 
@@ -220,19 +220,19 @@ class DeviceArray(Array):
         return format(self.item() if self.ndim == 0 else self.__array__(), spec) if spec else str(self)
 
     def __str__(self) -> str:
-        from atled.engine import preview
+        from atled.engine import array_printing
 
-        return preview.as_str(self)
+        return array_printing.as_str(self)
 
     def __repr__(self) -> str:
-        from atled.engine import preview
+        from atled.engine import array_printing
 
-        return preview.as_repr(self)
+        return array_printing.as_repr(self)
 
     def _repr_html_(self) -> str:
-        from atled.engine import preview
+        from atled.engine import array_printing
 
-        return preview.as_html(self)
+        return array_printing.as_html(self)
 
 
 # Under debug_nans: by identity, arrays with a NaN that were not read yet, and where it arose.
@@ -295,7 +295,7 @@ def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = 
         placed, layout, [x for _, x in mine], [d for d, _ in mine], committed=committed, enable_x64=True
     )
     if compares and not placed.sharding.is_fully_addressable:
-        from atled.engine.world import processes
+        from atled.engine.multiprocess import processes
 
         shared = _shared(placed.sharding, placed.shape)
         processes.was_put(
@@ -438,7 +438,7 @@ def shards(x: DeviceArray) -> list[Shard]:
     sharding, t = x.sharding, x.type
     mark = getattr(x._buffer, "mark", None)
     if mark is not None:  # the mark of a multi-process launch
-        from atled.engine.world import processes
+        from atled.engine.multiprocess import processes
 
         processes.confirm(mark)
         processes.await_result(x._buffer)
@@ -537,11 +537,11 @@ def to_numpy(buffer: Any) -> np.ndarray:
             return np.asarray(memoryview(buffer))
         buffer.block_until_ready()
         if buffer.is_deleted():
-            raise versions.EngineError("deleted")
+            raise jaxlib_versions.EngineError("deleted")
         if dtypes.bits(placed.dtype) < 8:
             return unpacked(buffer)
         return _view(buffer)
-    except (versions.EngineError, BufferError) as error:
+    except (jaxlib_versions.EngineError, BufferError) as error:
         raise failed(buffer, error) from None
 
 

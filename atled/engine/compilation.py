@@ -10,9 +10,9 @@ import jaxlib._jax as _jax
 
 from atled.core.program import Program
 from atled.core.sharding import NamedSharding, PartitionSpec, physical
-from atled.engine import versions
-from atled.engine.mappings import make_room
-from atled.engine.options import BARRIERS, LEFT_OUT, options, tuning
+from atled.engine import jaxlib_versions
+from atled.engine.compile_options import BARRIERS, LEFT_OUT, options, tuning
+from atled.engine.memory_mappings import make_room
 from atled.engine.placement import Spread, Where, device_list, devices_of, sharding_of_tiling
 
 
@@ -42,12 +42,14 @@ def compile_module(module: Any, program: Program, where: Where) -> Any:
     settings = options(program, where)
     more = (module.callbacks,) if module.callbacks else ()
     try:
-        return versions.compile_and_load(client, module.module, device_list(devices), settings, *more)
-    except versions.EngineError as error:
+        return jaxlib_versions.compile_and_load(client, module.module, device_list(devices), settings, *more)
+    except jaxlib_versions.EngineError as error:
         if tuning(program) and ("No such compile option" in str(error) or "While setting option" in str(error)):
             raise ValueError(f"compiler_options: {str(error).partition(': ')[2]}") from None
         emitters = "xla_cpu_use_fusion_emitters"
-        if platform == "cpu" and "MLIR failure" in str(error) and emitters not in versions.missing:  # on long chains
+        if (
+            platform == "cpu" and "MLIR failure" in str(error) and emitters not in jaxlib_versions.missing
+        ):  # on long chains
             settings.env_option_overrides = [*settings.env_option_overrides, (emitters, False)]
         elif platform == "cpu" and "opt-barrier" in str(error):  # inside a loop that became one function
             settings.env_option_overrides = [
@@ -56,7 +58,7 @@ def compile_module(module: Any, program: Program, where: Where) -> Any:
             ]
         else:
             raise
-        return versions.compile_and_load(client, module.module, device_list(devices), settings, *more)
+        return jaxlib_versions.compile_and_load(client, module.module, device_list(devices), settings, *more)
 
 
 @functools.cache

@@ -16,12 +16,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from atled.compiler.digest import NotPortable, digest
+from atled.compiler.fingerprint import NotPortable, digest
 from atled.core import errors, source
 from atled.core.program import Program
 from atled.engine import client
+from atled.engine.jaxlib_versions import EngineError
 from atled.engine.placement import Spread, Where, description, devices_of
-from atled.engine.versions import EngineError
 
 
 def discipline(raw: Any, program: Program, where: Where) -> Callable[..., Any]:
@@ -104,7 +104,7 @@ class _Together:
         self.number: int | None = None
 
     def __call__(self, buffers: Sequence[Any]) -> Any:
-        from atled.engine.world import processes  # imported only with several processes
+        from atled.engine.multiprocess import processes  # imported only with several processes
 
         if self.number is None:
             try:

@@ -11,9 +11,9 @@ from atled.core.program import Equation, Program, Var, mesh_of
 from atled.core.settings import on_global_change, scope
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.core.trace import Interpreter
-from atled.engine import client, executable, mappings, options, versions
+from atled.engine import client, compile_options, executable, jaxlib_versions, memory_mappings
 from atled.engine.array import DeviceArray, as_array, device_put, to_device, wrap
-from atled.engine.failures import failed
+from atled.engine.execution_errors import failed
 from atled.engine.placement import Spread, Where
 
 
@@ -27,7 +27,7 @@ class Evaluate(Interpreter):
         self.launches: dict[Any, tuple[Any, Any, bool]] = {}
         on_global_change.append(self.launches.clear)
         client.on_fork.append(self.launches.clear)
-        mappings.on_pressure.append(self.launches.clear)
+        memory_mappings.on_pressure.append(self.launches.clear)
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         arrays = [x if type(x) is DeviceArray else as_array(x) for x in operands]
@@ -49,12 +49,12 @@ class Evaluate(Interpreter):
         run, handlers, is_tuple = launch
         try:
             out = run([a._buffer for a in arrays]).consume_with_handlers(handlers)
-        except versions.EngineError as error:
+        except jaxlib_versions.EngineError as error:
             gone = [a._buffer for a in arrays if a._buffer.is_deleted()] or [a._buffer for a in arrays] or [None]
             raise failed(gone[0], error) from None
         results = tuple([wrap(b) for b in out]) if is_tuple else wrap(out[0])
         if here.is_watched and (here.debug_nans or here.debug_infs):
-            from atled.engine.watch import check  # imported only under debug_nans
+            from atled.engine.nan_watch import check  # imported only under debug_nans
 
             check(op, arrays, results)
         return results
@@ -66,7 +66,7 @@ class Evaluate(Interpreter):
         results = tuple([Var(t) for t in (types if is_tuple else (types,))])
         program = Program(inputs, [Equation(op, tuple(inputs), results, None)], results, op.name)
         if op.compiler_options:
-            program = options.tuned(op.program, op.compiler_options)
+            program = compile_options.tuned(op.program, op.compiler_options)
         where, committed = placement(program, arrays)
         arrays = moved(arrays, where)
         ready = executable.executable(program, where, committed)

@@ -10,7 +10,7 @@ from typing import Any
 
 from atled.core.program import Program
 from atled.core.sharding import Placed
-from atled.engine import dispatch, versions
+from atled.engine import dispatch, jaxlib_versions
 from atled.engine.compilation import compile_program, settle
 from atled.engine.placement import Spread, Where, layout_of, on_device
 from atled.engine.program_cache import compiled, one_at_a_time
@@ -19,7 +19,7 @@ from atled.engine.program_cache import compiled, one_at_a_time
 def handler(placed: Placed) -> Any:
     """The engine's function that creates results of one kind."""
     if placed.handler is None:
-        placed.handler = versions.result_handler(placed, layout_of(placed), placed.committed)
+        placed.handler = jaxlib_versions.result_handler(placed, layout_of(placed), placed.committed)
     return placed.handler
 
 

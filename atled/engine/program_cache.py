@@ -7,12 +7,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from atled.compiler.digest import NotPortable, digest
+from atled.compiler.fingerprint import NotPortable, digest
 from atled.core.program import Program
-from atled.engine import cache, client
+from atled.engine import client, disk_cache
 from atled.engine.compilation import compile_program, register
-from atled.engine.mappings import make_room, on_pressure
-from atled.engine.options import option_values, tuning
+from atled.engine.compile_options import option_values, tuning
+from atled.engine.memory_mappings import make_room, on_pressure
 from atled.engine.placement import Where, description, device_list, devices_of
 
 _loaded: dict[Any, Any] = {}  # (digest, compiler options, device, donated) -> loaded executable; the newest last
@@ -45,18 +45,18 @@ def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (
 def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
     options = option_values(program, where)
     device = devices_of(where)[0]
-    key = cache.key(name, f"{options}{donated}{description(where)}", device.platform, device)
-    entry = cache.load(key)
+    key = disk_cache.key(name, f"{options}{donated}{description(where)}", device.platform, device)
+    entry = disk_cache.load(key)
     if entry is None and device.platform == "cpu" and len({d.process_index for d in devices_of(where)}) > 1:
         return _compiled_by_one(program, key, where, donated, module)
     if entry is not None:
         try:
             return revived(*entry, where)
         except (RuntimeError, ValueError):
-            cache.discard(key)
+            disk_cache.discard(key)
     raw, uses = compile_program(program, where, donated, module)
-    if cache.directory() is not None:
-        cache.store(key, {"uses": sorted(uses), "name": program.name}, raw.serialize())
+    if disk_cache.directory() is not None:
+        disk_cache.store(key, {"uses": sorted(uses), "name": program.name}, raw.serialize())
     return raw
 
 
@@ -71,7 +71,7 @@ def revived(header: dict[str, Any], blob: bytes, where: Where, options: Any = No
 
 def _compiled_by_one(program: Program, key: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
     """A multi-process program, compiled by the first process that requests it, for all."""
-    from atled.engine.world import processes  # imported only with several processes
+    from atled.engine.multiprocess import processes  # imported only with several processes
 
     fresh: list[Any] = []
 
@@ -81,7 +81,7 @@ def _compiled_by_one(program: Program, key: str, where: Where, donated: tuple[in
         return {"uses": sorted(uses), "name": program.name}, raw.serialize()
 
     entry = processes.once(key, make)
-    cache.store(key, *entry)
+    disk_cache.store(key, *entry)
     return fresh[0] if fresh else revived(*entry, where)
 
 

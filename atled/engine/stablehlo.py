@@ -1,7 +1,7 @@
 """The builder over MLIR's bindings, through which ops are lowered to a StableHLO module.
 
 `Operation.create` with cached types and attributes costs a microsecond an op, a quarter of what the generated op
-classes or text would. `attributes.py` makes and keeps types and attributes.
+classes or text would. `mlir_attributes.py` makes and keeps types and attributes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _stablehlo
 
 from atled.compiler.builder import I32, U64, Value
-from atled.compiler.lower import lower
+from atled.compiler.lowering import lower
 from atled.core import settings
 from atled.core.program import Program, contains, record
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, physical, physical_sharding
 from atled.core.source import Source
 from atled.core.source import shown as shown_scopes
 from atled.core.types import ArrayType
-from atled.engine.attributes import (
+from atled.engine.mlir_attributes import (
     UNKNOWN,
     attribute_of,
     context,

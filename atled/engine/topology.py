@@ -12,14 +12,14 @@ from typing import Any
 
 import jaxlib._jax as _jax
 
-from atled.compiler import limits
+from atled.compiler import unsupported_ops
 from atled.core.program import Program
 from atled.core.sharding import Placed
-from atled.engine import chips, client, plugins, versions
+from atled.engine import chip_specs, client, jaxlib_versions, plugins
 from atled.engine.compilation import lowered, settle
-from atled.engine.options import options
+from atled.engine.compile_options import options
+from atled.engine.jaxlib_versions import EngineError
 from atled.engine.placement import Spread, Where, device_list, devices_of, on_device
-from atled.engine.versions import EngineError
 
 
 class Topology:
@@ -63,12 +63,12 @@ def make(platform: str, chip: str, shape: tuple[int, ...], more: tuple[tuple[str
             with plugins.environment(platform):
                 described = _jax.get_default_c_api_topology(platform, f"{chip}:{grid}", dict(more))
         else:
-            asked = {"topology": grid, "target_config": chips.GPUS[chip].description, **dict(more)}
+            asked = {"topology": grid, "target_config": chip_specs.GPUS[chip].description, **dict(more)}
             described = _jax.get_default_c_api_topology(platform, "", asked)
     except EngineError as error:
         raise ValueError(f"topologies.get: {name} is not an existing machine: {_reason(error)}") from None
     devices = tuple(sorted(described._make_compile_only_devices(), key=lambda d: d.id))
-    memory = chips.TPUS[chip] if platform == "tpu" else chips.GPUS[chip].memory
+    memory = chip_specs.TPUS[chip] if platform == "tpu" else chip_specs.GPUS[chip].memory
     topology = _of_client[devices[0].client] = Topology(name, platform, devices, memory)
     return topology
 
@@ -121,8 +121,8 @@ def unloaded(
     def compile(program: Program, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
         devices, asked = devices_of(where), options(program, where)
         if effort is not None:
-            versions.set_effort(asked.executable_build_options, effort)
-        limits.check_without_devices(topology.platform, program)
+            jaxlib_versions.set_effort(asked.executable_build_options, effort)
+        unsupported_ops.check_without_devices(topology.platform, program)
         module = module or lowered(program, where, donated)
         return devices[0].client.compile(module.module, device_list(devices), asked)
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from atled.core.array import type_of
-from atled.core.flags import kept, left_out, merged, with_zeros
+from atled.core.list_partition import kept, left_out, merged, with_zeros
 from atled.core.op import Op
 from atled.core.program import Equation, Literal, Program, Recorder, Var, evaluate, record_closed
 from atled.core.trace import bind, entered, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape, TapeTracer
-from atled.transforms.masks import mask_program, selects, users_rule
+from atled.transforms.masked_derivatives import mask_program, selects, users_rule
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import Partly, batch_program
 

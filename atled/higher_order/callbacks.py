@@ -7,7 +7,7 @@ from typing import Any
 
 from atled.core import errors, tree
 from atled.core.array import Array, describe, type_of
-from atled.core.flags import kept
+from atled.core.list_partition import kept
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.engine.dispatch import effects_barrier as effects_barrier

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from atled.core import errors, tree
 from atled.core.array import Array, type_of
-from atled.core.flags import kept, left_out, merged
+from atled.core.list_partition import kept, left_out, merged
 from atled.core.op import LinearOp
 from atled.core.program import Equation, Literal, Program, Var, evaluate, pruned, record_closed
 from atled.core.trace import bind, responsible, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.engine.array import as_array
-from atled.higher_order.branches import record_tree, runs_in_python
 from atled.higher_order.call import Call, run_program, split_program
+from atled.higher_order.cond import record_tree, runs_in_python
 from atled.ops import contraction, shape
-from atled.ops.placing import ToMemory
+from atled.ops.placement import ToMemory
 from atled.transforms.linearize import Tape
 
 

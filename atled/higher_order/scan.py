@@ -1,6 +1,6 @@
 """`scan`: a program repeated a known number of times, over slices of arrays, with a carry.
 
-`scan_backwards.py` has its reverse mode, `scan_masked.py` its masks.
+`scan_reverse_mode.py` has its reverse mode, `scan_tangent_masks.py` its masks.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from typing import Any
 import numpy as np
 
 from atled.compiler.builder import Value
-from atled.core import errors, rewriting, tree
+from atled.core import error_hints, errors, tree
 from atled.core.array import describe, type_of
-from atled.core.differences import difference
-from atled.core.flags import with_zeros
+from atled.core.list_partition import with_zeros
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record, subprograms
 from atled.core.sharding import physical
 from atled.core.trace import bind, step
+from atled.core.tree_diff import difference
 from atled.core.types import ArrayType, Zero
 from atled.engine.progress import Progress
-from atled.higher_order import scan_backwards
-from atled.higher_order.branches import Recorded, cond, record_tree, runs_in_python
+from atled.higher_order import scan_reverse_mode
 from atled.higher_order.call import has_effects, named_axes
 from atled.higher_order.callbacks import effect_callback
-from atled.higher_order.scan_backwards import cut
-from atled.higher_order.scan_masked import MaskedScan
+from atled.higher_order.cond import Recorded, cond, record_tree, runs_in_python
+from atled.higher_order.scan_reverse_mode import cut
+from atled.higher_order.scan_tangent_masks import MaskedScan
 from atled.ops import conversion, elementary, elementwise, indexing, shape
 from atled.transforms.jvp import jvp_program
-from atled.transforms.masks import selects
+from atled.transforms.masked_derivatives import selects
 from atled.transforms.vmap import Partly, batch_program, vmap
 
 
@@ -188,10 +188,10 @@ class Scan(Op):
     # -- reverse mode ------------------------------------------------------------------------------------------------
 
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
-        return scan_backwards.split(self, tape, operands)
+        return scan_reverse_mode.split(self, tape, operands)
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
-        return scan_backwards.transpose(self, cotangent, operands)
+        return scan_reverse_mode.transpose(self, cotangent, operands)
 
     @property
     def selects(self) -> bool:  # type: ignore[override]
@@ -475,7 +475,7 @@ def _start(name: str, count: int, want: ArrayType, got: ArrayType) -> str:
         way_out = f"start with shape {got.shape}, or bring the result back to shape {want.shape}."
     if count != 1 or number is None or (want.shape != got.shape and want.shape):
         return way_out
-    return rewriting.with_operand(number, template, name) or way_out
+    return error_hints.with_operand(number, template, name) or way_out
 
 
 def repeat(

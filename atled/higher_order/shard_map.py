@@ -1,8 +1,8 @@
 """`shard_map`: a function that each device of a mesh runs on its shards of the arrays.
 
 The function becomes a per-device program, held by one op, `ShardMap`. Collectives in it refer to mesh axes. The program
-is differentiated per device; `varying.py` determines which values are replicated, so that their cotangents are summed
-over the devices exactly once.
+is differentiated per device; `varying_axes.py` determines which values are replicated, so that their cotangents are
+summed over the devices exactly once.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any
 
 from atled.core import errors, settings, source, tree
 from atled.core.array import describe, type_of
-from atled.core.flags import kept, left_out, merged, with_zeros
-from atled.core.mask import ALL
+from atled.core.list_partition import kept, left_out, merged, with_zeros
 from atled.core.op import Op
 from atled.core.program import Program, evaluate, record, record_closed
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, mesh_or_current
+from atled.core.tangent_mask import ALL
 from atled.core.trace import Axis, bind, leaving, received, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
-from atled.higher_order.varying import explain, typed, varying
+from atled.higher_order.varying_axes import explain, typed, varying
 from atled.ops import shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
-from atled.transforms.masks import arrays_of, mask_program, reaches_of, selects
+from atled.transforms.masked_derivatives import arrays_of, mask_program, reaches_of, selects
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import Partly, batch_program
 

@@ -1,10 +1,10 @@
 """Inspection of multi-device arrays and programs: shardings and collectives."""
 
-from atled.core import lazy
+from atled.core import lazy_imports
 
 _AT_ONCE = {
-    "reading": "Collective",
-    "shards": "Picture sharding",
-    "traffic": "Collectives collectives expect",
+    "collective_parser": "Collective",
+    "sharding_picture": "Picture sharding",
+    "collective_table": "Collectives collectives expect",
 }
-__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "", _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "", _AT_ONCE)

@@ -1,10 +1,10 @@
 # Written by scripts/stubs.
-from atled.inspect.reading import Collective as Collective
-from atled.inspect.shards import Picture as Picture
-from atled.inspect.shards import sharding as sharding
-from atled.inspect.traffic import Collectives as Collectives
-from atled.inspect.traffic import collectives as collectives
-from atled.inspect.traffic import expect as expect
+from atled.inspect.collective_parser import Collective as Collective
+from atled.inspect.collective_table import Collectives as Collectives
+from atled.inspect.collective_table import collectives as collectives
+from atled.inspect.collective_table import expect as expect
+from atled.inspect.sharding_picture import Picture as Picture
+from atled.inspect.sharding_picture import sharding as sharding
 
 __all__ = [
     "Collective",

@@ -23,7 +23,7 @@ from typing import Any
 import atled
 import atled.numpy as jnp
 from atled.core import settings
-from atled.engine import cache, client, plugins, program_cache
+from atled.engine import client, disk_cache, plugins, program_cache
 from atled.engine.topology import size
 
 _OTHERS = {  # in addition to the settings
@@ -173,7 +173,7 @@ def _cache(report: Report) -> None:
     if not settings.scope().cache:
         report.row("directory", "off")
         return
-    path = cache.place()
+    path = disk_cache.place()
     report.row("directory", path)
     exists = os.path.isdir(path)
     where = path if exists else _first_existing(path)
@@ -181,7 +181,7 @@ def _cache(report: Report) -> None:
         what = f"The compile cache {path} cannot be {'written' if exists else 'made'}, so programs are compiled anew."
         report.row("health", "cannot be written")
         report.note(what, "ATLED_CACHE_DIR=directory, one of your own, or ATLED_CACHE=0")
-    elif exists and not cache.is_private(os.stat(path)):
+    elif exists and not disk_cache.is_private(os.stat(path)):
         report.row("health", "not used, because others may write there")
         report.note(f"Others may write to {path}, so it is not used.", f"chmod 700 {path}")
     with contextlib.suppress(OSError):
@@ -217,7 +217,7 @@ def _entries(report: Report, path: str) -> None:
             break
         looked += 1
         with contextlib.suppress(OSError):
-            if not cache.is_unharmed(name, pathlib.Path(path, name).read_bytes()):
+            if not disk_cache.is_unharmed(name, pathlib.Path(path, name).read_bytes()):
                 damaged.append(name)
     report.row("checked", f"{looked}, {len(damaged)} of them damaged")
     if damaged:
@@ -321,7 +321,7 @@ def _basics() -> dict[str, Any]:
     def vmap() -> bool:
         return atled.vmap(lambda v: v @ v)(jnp.stack([x, x])).tolist() == [30, 30]
 
-    def disk_cache() -> bool:
+    def caching() -> bool:
         hits: list[bool] = []
 
         def load(key: str) -> Any:
@@ -332,7 +332,7 @@ def _basics() -> dict[str, Any]:
         def once() -> float:
             return float(atled.jit(lambda v: jnp.sum(jnp.sin(v) * 1.25))(x))
 
-        original, cache.load = cache.load, load
+        original, disk_cache.load = disk_cache.load, load
         first = once()
         atled.clear_caches()
         program_cache.forget()
@@ -340,7 +340,7 @@ def _basics() -> dict[str, Any]:
         return once() == first and any(hits)
 
     seconds, failed = {}, {}
-    for name, test in {"jit": jit, "grad": grad, "vmap": vmap, "disk cache": disk_cache}.items():
+    for name, test in {"jit": jit, "grad": grad, "vmap": vmap, "disk cache": caching}.items():
         began = time.perf_counter()
         try:
             if test():

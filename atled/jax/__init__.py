@@ -11,7 +11,7 @@ same objects as `atled.numpy`. `atled.jax.as_jax` installs this package as `jax`
 
 import os as _os
 
-from atled.core import lazy
+from atled.core import lazy_imports
 from atled.jax import attributes as _attributes
 from atled.jax import finder as _finder
 
@@ -33,19 +33,19 @@ _NAMES = {
     "atled.engine.array": "Shard",
     "atled.engine.client": """
         Device default_backend device_count devices local_device_count local_devices process_count process_index""",
-    "atled.engine.parts": """
+    "atled.engine.global_arrays": """
         make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays""",
     "atled.higher_order.callbacks": "effects_barrier pure_callback",
-    "atled.higher_order.custom": "custom_jvp custom_vjp",
+    "atled.higher_order.custom_derivatives": "custom_jvp custom_vjp",
     "atled.higher_order.remat": "checkpoint checkpoint_policies remat",
     "atled.higher_order.shard_map": "shard_map",
     "atled.numpy.index_parsing": "ds",
     "atled.sharding": "P reshard smap",
-    "atled.staging.calls": "clear_caches",
+    "atled.staging.jit_calls": "clear_caches",
     "atled.staging.jit": "eval_shape jit make_jaxpr=make_program",
     "atled.staging.pmap": "pmap",
-    "atled.staging.scopes": "ensure_compile_time_eval fwd_and_bwd named_call",
-    "atled.staging.transfer": "block_until_ready device_get device_put",
+    "atled.staging.named_call": "ensure_compile_time_eval fwd_and_bwd named_call",
+    "atled.staging.device_put": "block_until_ready device_get device_put",
     "atled.transforms.grad": """
         grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize value_and_grad vjp""",
     "atled.transforms.vmap": "vmap",
@@ -61,7 +61,7 @@ _NAMES = {
 }
 _attributes.install()
 _finder.install()
-__getattr__, __dir__, __all__ = lazy.public(__name__, _NAMES, f"{_MODULES} {' '.join(_finder.SHARED)} core lib")
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, f"{_MODULES} {' '.join(_finder.SHARED)} core lib")
 if any([name.startswith(("JAX_", "CHECK_VMA")) for name in _os.environ]):
     from atled.jax import config as _config
 

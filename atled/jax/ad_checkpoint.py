@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atled.higher_order.remat import Offload, checkpoint, checkpoint_name, checkpoint_policies, remat
-from atled.staging.residuals import print_saved_residuals
+from atled.staging.saved_residuals import print_saved_residuals
 
 __all__ = [
     "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",

@@ -20,7 +20,7 @@ from atled.core.source import NOWHERE, Source, shown
 from atled.core.trace import Interpreter, Tracer, bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.jax.effects import BY_NAME
-from atled.staging.ahead import TracedFunction
+from atled.staging.aot import TracedFunction
 
 
 class Primitive:

@@ -7,14 +7,14 @@ from typing import Any
 
 from atled.core import errors, tree
 from atled.core.array import describe, type_of
-from atled.core.flags import kept
+from atled.core.list_partition import kept
 from atled.core.op import Op, instantiate
 from atled.core.program import record
 from atled.core.trace import bind, responsible
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.call import Call
-from atled.higher_order.custom import Arguments, Custom
-from atled.higher_order.custom_rules import is_moving, spread_tangents
+from atled.higher_order.custom_derivative_calls import is_moving, spread_tangents
+from atled.higher_order.custom_derivatives import Arguments, Custom
 from atled.higher_order.scan import map as over_slices
 from atled.ops import shape
 from atled.transforms.jvp import jvp_flat, jvp_program

@@ -10,12 +10,12 @@ import numpy as np
 
 from atled.core import dtypes, errors, tree
 from atled.core.array import describe, type_of
-from atled.core.flags import kept
+from atled.core.list_partition import kept
 from atled.core.program import Program, evaluate
 from atled.core.trace import Tracer
-from atled.higher_order.branches import Recorded, record_tree
-from atled.higher_order.custom import custom_jvp, custom_vjp
-from atled.higher_order.symbolic import CustomVJPPrimal, SymbolicZero
+from atled.higher_order.cond import Recorded, record_tree
+from atled.higher_order.custom_derivatives import custom_jvp, custom_vjp
+from atled.higher_order.symbolic_zeros import CustomVJPPrimal, SymbolicZero
 from atled.jax.linear_call import linear_call
 from atled.numpy.creation import zeros
 

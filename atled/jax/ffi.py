@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from atled.engine import foreign
+from atled.engine import ffi_targets
 from atled.ffi import *  # noqa: F403
 from atled.ffi import __all__ as _ours
 from atled.ffi import minor_to_major
@@ -56,7 +56,7 @@ def build_ffi_lowering_function(
         if not skip_ffi_layout_processing:
             given["operand_layouts"] = minor_to_major(ctx.avals_in, operand_layouts)
             given["result_layouts"] = minor_to_major(ctx.avals_out, result_layouts)
-        return foreign.custom_call(call_target_name, operands=operands, **given)
+        return ffi_targets.custom_call(call_target_name, operands=operands, **given)
 
     return write
 

@@ -11,8 +11,8 @@ from atled.core.op import Op, instantiate
 from atled.core.program import Program, evaluate, record
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
-from atled.higher_order.branches import Recorded, record_tree
 from atled.higher_order.call import run_program
+from atled.higher_order.cond import Recorded, record_tree
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.vmap import batch_program

@@ -28,7 +28,7 @@ from atled.numpy.creation import array, asarray, empty
 from atled.numpy.inspection import result_type
 from atled.ops.conversion import convert
 from atled.staging.jit import jit
-from atled.staging.signature import Options
+from atled.staging.jit_signature import Options
 
 __all__ = ["AbstractRef", "Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
 __dir__ = __all__.copy

@@ -9,8 +9,8 @@ True
 
 from typing import runtime_checkable
 
-from atled.staging.ahead import ArgInfo, Compiled, Lowered
-from atled.staging.ahead import TracedFunction as Traced
+from atled.staging.aot import ArgInfo, Compiled, Lowered
+from atled.staging.aot import TracedFunction as Traced
 from atled.staging.jit import Jitted
 
 CompilerOptions = dict[str, str | bool]

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from atled.core import errors
 from atled.core import tree as _tree
-from atled.core import tree_nodes as _nodes
+from atled.core import tree_registry as _nodes
 from atled.core.array import describe
 from atled.core.tree import Partial, all_leaves, keystr
 from atled.core.tree import Structure as PyTreeDef
@@ -23,7 +23,7 @@ from atled.core.tree import reduce as tree_reduce
 from atled.core.tree import structure as tree_structure
 from atled.core.tree import transpose as tree_transpose
 from atled.core.tree import unflatten as tree_unflatten
-from atled.core.tree_nodes import (
+from atled.core.tree_registry import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,

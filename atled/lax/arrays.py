@@ -16,7 +16,7 @@ from atled.higher_order.scan import scan
 from atled.lax.precision import PrecisionLike
 from atled.ops import contraction, conversion, shape, sorting
 from atled.ops import elementwise as ew
-from atled.ops.placing import placed
+from atled.ops.placement import placed
 from atled.staging.jit import library_function
 
 

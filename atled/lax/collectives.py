@@ -9,7 +9,7 @@ from atled.core import tree
 from atled.core.array import Array, type_of
 from atled.core.axes import check_axis
 from atled.lax.arithmetic import div
-from atled.lax.shaping import iota, reshape  # noqa: F401, for the examples
+from atled.lax.shape_ops import iota, reshape  # noqa: F401, for the examples
 from atled.numpy.promotion import promote_inexact
 from atled.ops import collectives, shape
 

@@ -7,7 +7,7 @@ from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.lax.precision import DotDimensionNumbers, PrecisionLike
 from atled.ops import contraction
-from atled.ops.placing import placed
+from atled.ops.placement import placed
 
 
 def dot_general(

@@ -14,7 +14,7 @@ from atled.ops import convolution, elementary, shape
 from atled.ops.contraction import precision_name
 from atled.ops.conversion import convert
 from atled.ops.convolution import dilated
-from atled.ops.placing import placed
+from atled.ops.placement import placed
 
 
 class ConvDimensionNumbers(NamedTuple):

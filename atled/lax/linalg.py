@@ -11,13 +11,13 @@ from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
 from atled.higher_order.scan import scan
-from atled.lax.polar import qdwh
+from atled.lax.polar_decomposition import qdwh
 from atled.numpy.creation import asarray
 from atled.numpy.linalg import inv
 from atled.numpy.norms import norm
-from atled.ops import conversion, elementwise, spectral
+from atled.ops import conversion, elementwise, nonsymmetric_eigen
 from atled.ops import linalg as _linalg
-from atled.ops import matrices as matrices_ops
+from atled.ops import matrix_ops as matrices_ops
 from atled.staging.jit import library_function
 
 __all__ = [
@@ -135,7 +135,7 @@ def eig(
     """
     _is_there("eig", "implementation", implementation, EigImplementation.LAPACK)
     _is_there("eig", "use_magma", use_magma, False)
-    values, *right = bind(spectral.Eig(compute_left_eigenvectors or compute_right_eigenvectors), x)
+    values, *right = bind(nonsymmetric_eigen.Eig(compute_left_eigenvectors or compute_right_eigenvectors), x)
     if not compute_left_eigenvectors:
         return [values, *right]
     left = matrices_ops.adjoint(inv(right[0]))
@@ -149,12 +149,12 @@ def schur(
     """The Schur form, and the unitary matrix that produces it."""
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError("schur: sorting is not supported; got sort_eig_vals=True.")
-    return list(bind(spectral.Schur(), x))[: 2 if compute_schur_vectors else 1]
+    return list(bind(nonsymmetric_eigen.Schur(), x))[: 2 if compute_schur_vectors else 1]
 
 
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """The packed Hessenberg form and the scales of its reflectors."""
-    return bind(spectral.Hessenberg(), a)
+    return bind(nonsymmetric_eigen.Hessenberg(), a)
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
@@ -325,4 +325,4 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     >>> d, e
     (Array([2., 3.], dtype=float32), Array([1.], dtype=float32))
     """
-    return bind(spectral.Tridiagonal(lower), asarray(a))
+    return bind(nonsymmetric_eigen.Tridiagonal(lower), asarray(a))

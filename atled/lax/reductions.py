@@ -8,7 +8,7 @@ from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.ops import reduction
-from atled.ops.placing import placed
+from atled.ops.placement import placed
 
 
 def reduce_sum(

@@ -10,7 +10,7 @@ results are float64. `where` excludes the padding of a batch. The result of an e
 one that has seen NaN, or labels out of range.
 """
 
-from atled.core import lazy
+from atled.core import lazy_imports
 
 _AT_ONCE = {
     "classification": "Accuracy ConfusionMatrix F1 IoU Precision Recall TopK",
@@ -18,4 +18,4 @@ _AT_ONCE = {
     "metric": "Metric",
     "ranking": "AUC auc average_precision AveragePrecision",
 }
-__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "", _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "", _AT_ONCE)

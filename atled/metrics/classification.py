@@ -16,7 +16,7 @@ import atled.numpy as jnp
 from atled.core import errors
 from atled.core.array import is_array_like, shown, type_of
 from atled.core.trace import Tracer
-from atled.core.tree_nodes import static, struct
+from atled.core.tree_registry import static, struct
 from atled.metrics.metric import Metric, counter, integers, mask_of, ratio
 
 

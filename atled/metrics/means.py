@@ -8,7 +8,7 @@ import atled.numpy as jnp
 from atled import lax
 from atled.core import errors
 from atled.core.array import type_of
-from atled.core.tree_nodes import struct
+from atled.core.tree_registry import struct
 from atled.metrics.metric import Metric, mask_of, number, ratio, spread, summed
 from atled.nn.losses import cross_entropy
 

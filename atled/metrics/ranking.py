@@ -14,7 +14,7 @@ from atled import lax
 from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import Tracer
-from atled.core.tree_nodes import static, struct
+from atled.core.tree_registry import static, struct
 from atled.metrics.metric import Metric, integers, mask_of, number, ratio
 
 

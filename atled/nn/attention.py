@@ -17,7 +17,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
-from atled.nn.functions import constant, logsumexp, softmax
+from atled.nn.activations import constant, logsumexp, softmax
 from atled.staging.jit import library_function
 
 _NAME = "dot_product_attention"

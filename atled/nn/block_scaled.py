@@ -17,7 +17,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
-from atled.higher_order.custom import custom_vjp
+from atled.higher_order.custom_derivatives import custom_vjp
 from atled.ops import contraction
 from atled.staging.jit import library_function
 

@@ -15,9 +15,9 @@ from atled import lax, random
 from atled.core import errors
 from atled.core.array import Array, type_of
 from atled.nn import initializers
-from atled.nn.kinds import Param
-from atled.nn.layers import check_features, computing, kept, needed
+from atled.nn.linear_layers import check_features, computing, kept, needed
 from atled.nn.module import Module
+from atled.nn.variable_kinds import Param
 
 _MODES = {"CIRCULAR": "wrap", "REFLECT": "reflect", "REPLICATE": "edge"}  # paddings done by `numpy.pad`, and its modes
 

@@ -16,7 +16,7 @@ from atled import random
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike
 from atled.core.sharding import NamedSharding, PartitionSpec
-from atled.ops.placing import placed
+from atled.ops.placement import placed
 
 __all__ = [
     "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",

@@ -22,12 +22,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from atled.core import errors, tree, tree_nodes
+from atled.core import errors, tree, tree_registry
 from atled.core.array import Array, describe, type_of
 from atled.core.trace import Interpreter, Tracer, state
 from atled.engine.array import to_device
-from atled.nn.forms import FUNCTIONS, MODULE_CODE, Form, Static, key_of, lock, make_form
-from atled.nn.kinds import Kind, as_declared
+from atled.nn.module_structure import FUNCTIONS, MODULE_CODE, Form, Static, key_of, lock, make_form
+from atled.nn.variable_kinds import Kind, as_declared
 
 
 class _Building(threading.local):
@@ -62,7 +62,7 @@ class Module:
                 f"{cls.__name__}: a module needs a __dict__ for its attributes; got __slots__."
                 "\n  try: remove __slots__."
             )
-        tree_nodes.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, MODULE_CODE)
+        tree_registry.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, MODULE_CODE)
         if "__init__" in cls.__dict__:
             cls.__init__ = _watched(cls.__init__)  # type: ignore[method-assign]
         if "forward" in cls.__dict__ and not any(["__call__" in c.__dict__ for c in cls.__mro__]):
@@ -122,12 +122,12 @@ class Module:
         self.__dict__.update(values)
 
     def __repr__(self) -> str:
-        from atled.nn.views import text
+        from atled.nn.module_repr import text
 
         return text(self, _form_of)
 
     def _repr_html_(self) -> str:
-        from atled.nn.views import html  # for notebooks
+        from atled.nn.module_repr import html  # for notebooks
 
         return html(self, _form_of)
 
@@ -488,7 +488,7 @@ def walk(module: Any) -> Iterator[tuple[str, Any]]:
     waiting: list[tuple[tuple[str, ...], Any]] = [((), module)]
     while waiting:
         path, x = waiting.pop()
-        node = tree_nodes.node_of(type(x))
+        node = tree_registry.node_of(type(x))
         if node is None or isinstance(x, Module):
             yield "/".join(path), x
         if node is not None:
@@ -501,7 +501,7 @@ def changed(module: Any, change: Callable[[str, Any], Any]) -> Any:
     """A copy in which each module is replaced by `change(path, copy)`, innermost first; arrays are shared."""
 
     def of(x: Any, path: tuple[str, ...]) -> Any:
-        node = tree_nodes.node_of(type(x))
+        node = tree_registry.node_of(type(x))
         if node is None:
             return x
         children, meta = node.flatten(x)

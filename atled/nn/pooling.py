@@ -16,8 +16,8 @@ from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
 from atled.nn.convolutions import check_places, for_each_axis, padding_for_each_axis
 from atled.nn.module import Module
-from atled.nn.norms import wide
-from atled.ops import windows
+from atled.nn.normalization import wide
+from atled.ops import window_reductions
 
 
 def max_pool(
@@ -102,14 +102,14 @@ def _max(name: str, x: Any, size: tuple[int, ...], stride: tuple[int, ...], padd
         raise TypeError(errors.explained(f"{name}: the input must be real numbers; got {type_of(x)}."))
     pairs = _pairs(name, x, size, stride, padding)
     before = (1,) * (type_of(x).ndim - len(size) - 1)
-    return windows.reduce_window(jnp.asarray(x), "max", (*before, *size, 1), (*before, *stride, 1), pairs)
+    return window_reductions.reduce_window(jnp.asarray(x), "max", (*before, *size, 1), (*before, *stride, 1), pairs)
 
 
 def _avg(name: str, x: Any, size: tuple[int, ...], stride: tuple[int, ...], padding: Any, count_padding: bool) -> Any:
     pairs = _pairs(name, x, size, stride, padding)
     t, n = type_of(x), len(size)
     before = (1,) * (t.ndim - n - 1)
-    total = windows.reduce_window(wide(x), "add", (*before, *size, 1), (*before, *stride, 1), pairs)
+    total = window_reductions.reduce_window(wide(x), "add", (*before, *size, 1), (*before, *stride, 1), pairs)
     count: Any = math.prod(size)
     if not count_padding and any([p != (0, 0) for p in pairs]):
         axes = zip(

@@ -16,11 +16,11 @@ from atled import lax, random
 from atled.core import errors, tree
 from atled.core.array import Array, describe, is_array_like, type_of
 from atled.nn import initializers
+from atled.nn.activations import sigmoid
 from atled.nn.convolutions import Conv
-from atled.nn.functions import sigmoid
-from atled.nn.kinds import Param
-from atled.nn.layers import check_features, computing, kept, needed
+from atled.nn.linear_layers import check_features, computing, kept, needed
 from atled.nn.module import Module
+from atled.nn.variable_kinds import Param
 
 
 class _Cell(Module):

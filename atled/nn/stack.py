@@ -7,10 +7,10 @@ from typing import Any
 
 from atled import lax, random
 from atled.core import errors, tree
-from atled.core.differences import difference
+from atled.core.tree_diff import difference
 from atled.higher_order.remat import checkpoint
-from atled.nn.capturing import collecting
-from atled.nn.layers import needed
+from atled.nn.intermediates import collecting
+from atled.nn.linear_layers import needed
 from atled.nn.module import Module
 from atled.transforms.vmap import vmap
 

@@ -9,7 +9,7 @@ import numpy as np
 from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
-from atled.numpy.family import check_real, numbers
+from atled.numpy.elementwise_family import check_real, numbers
 from atled.numpy.promotion import (
     broadcast,
     broadcast_shapes,
@@ -314,7 +314,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     if t.kind == "i":  # the magnitude of the lowest number is only an unsigned one
         x, y = (conversion.convert(elementary.absolute(v), f"u{t.dtype.name}") for v in (x, y))
     dims = broadcast_shapes(type_of(x).shape, type_of(y).shape)
-    from atled.higher_order.loops import while_loop
+    from atled.higher_order.while_loop import while_loop
 
     x, _ = while_loop(_goes_on, _euclid, (broadcast_to(x, dims), broadcast_to(y, dims)))
     return conversion.convert(x, t.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting
+from atled.core import dtypes, error_hints, errors
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axis
 from atled.core.sharding import NamedSharding, PartitionSpec
@@ -19,9 +19,9 @@ from atled.numpy.reductions import sum as _sum
 from atled.ops import contraction, conversion, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops.contraction import precision_name
-from atled.ops.placing import placed
+from atled.ops.placement import placed
 from atled.staging.jit import library_function
-from atled.staging.signature import refuse_out
+from atled.staging.jit_signature import refuse_out
 
 _STATIC = ("precision", "preferred_element_type")
 
@@ -41,7 +41,7 @@ def _transposed(s: ArrayType, t: ArrayType) -> str:
     for number, fits in ((1, s.shape[-1] == t.shape[-1]), (0, s.ndim > 1 and s.shape[-2] == t.shape[-min(t.ndim, 2)])):
         operand = (s, t)[number]
         if fits and operand.ndim > 1:
-            line = rewriting.with_operand(number, "{}.T" if operand.ndim == 2 else "{}.mT", "matmul")
+            line = error_hints.with_operand(number, "{}.T" if operand.ndim == 2 else "{}.mT", "matmul")
             return line or f"the transpose of {operand}, x.mT."
     return "the transpose of one of them, or einsum, which names the axes."
 

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting
+from atled.core import dtypes, error_hints, errors
 from atled.core.array import Array, ArrayLike, DTypeLike, check_unmasked, describe, type_of, unwrapped
 from atled.core.errors import ConcretizationTypeError
 from atled.core.program import Recorder
@@ -19,7 +19,7 @@ from atled.engine import dlpack
 from atled.engine.array import DeviceArray, copied, device_put, to_device
 from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.numpy.promotion import cast, common_dtype, converted, operand_type, warn_about_imaginary
-from atled.ops import conversion, elementwise, placing, random, shape
+from atled.ops import conversion, elementwise, placement, random, shape
 from atled.staging.jit import jit, library_function
 
 
@@ -56,7 +56,7 @@ def _dtype(name: str, dtype: Any) -> Any:
         raise TypeError(
             errors.explained(
                 f"{name}: the shape must be one tuple, followed by the dtype; got {dtype} as the dtype.",
-                rewriting.called_with("({0}, {1})", function=name) or f"{name}((2, 3)).",
+                error_hints.called_with("({0}, {1})", function=name) or f"{name}((2, 3)).",
             )
         )
     return dtypes.canonical(float if dtype is None else dtype)
@@ -81,8 +81,8 @@ def located(x: Any, device: Any, out_sharding: Any = None, name: str = "asarray"
     if out_sharding is not None or isinstance(device, (NamedSharding, PartitionSpec)):
         sharding = device if out_sharding is None else out_sharding
         if isinstance(x, Tracer) or not isinstance(sharding, (NamedSharding, PartitionSpec)):
-            return placing.placed(x, sharding, name)
-        return device_put(x, placing.resolved(sharding, name))
+            return placement.placed(x, sharding, name)
+        return device_put(x, placement.resolved(sharding, name))
     if device is None or isinstance(x, Tracer):
         return x
     return device_put(x, getattr(device, "device", device))
@@ -101,7 +101,7 @@ def _asked(name: str, dims: tuple[int, ...], device: Any, out_sharding: Any) -> 
     is_one = device is None or out_sharding is None
     if not is_one or not isinstance(sharding, (NamedSharding, PartitionSpec)) or type(state.base) is Recorder:
         return None
-    where = placing.resolved(sharding, name)
+    where = placement.resolved(sharding, name)
     where.check(dims, name)
     return where
 
@@ -294,7 +294,7 @@ def _checked_number(x: Any, dtype: Any) -> Any:
             raise OverflowError(
                 errors.explained(
                     f"asarray: the number must fit into {dtype.name}; got {x}.",
-                    rewriting.called_with("{0}", "dtype={numpy}.int64", function="array")
+                    error_hints.called_with("{0}", "dtype={numpy}.int64", function="array")
                     or "dtype='int64', or a float.",
                 )
             )

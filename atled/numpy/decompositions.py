@@ -9,11 +9,11 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
-from atled.numpy.matrices import hermitian_part, in_dtype, matrices
-from atled.ops import elementary, indexing, shape, sorting, spectral
+from atled.numpy.matrix_checks import hermitian_part, in_dtype, matrices
+from atled.ops import elementary, indexing, nonsymmetric_eigen, shape, sorting
 from atled.ops import elementwise as ew
 from atled.ops import linalg as ops
-from atled.ops.matrices import adjoint, scale_columns, transposed
+from atled.ops.matrix_ops import adjoint, scale_columns, transposed
 from atled.ops.solvers import Reflectors
 from atled.staging.jit import library_function
 
@@ -196,7 +196,7 @@ def eig(a: ArrayLike) -> EigResult:
     Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
     (x,), _ = matrices("eig", a, square=True)
-    return EigResult(*bind(spectral.Eig(True), x))
+    return EigResult(*bind(nonsymmetric_eigen.Eig(True), x))
 
 
 @library_function
@@ -207,4 +207,4 @@ def eigvals(a: ArrayLike) -> Array:
     Array([-1.,  1.], dtype=float32)
     """
     (x,), _ = matrices("eigvals", a, square=True)
-    return bind(spectral.Eig(False), x)[0]
+    return bind(nonsymmetric_eigen.Eig(False), x)[0]

@@ -1,6 +1,6 @@
 """NumPy's elementwise functions of numbers: thin functions over ops, with promotion and broadcasting.
 
-`bits.py`, `logic.py`, `special_values.py` and `rounding.py` have the others.
+`bitwise.py`, `logic.py`, `special_values.py` and `rounding.py` have the others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.program import Literal
 from atled.core.types import ArrayType
-from atled.numpy.family import binary, check_real, float_function, to_bool
+from atled.numpy.elementwise_family import binary, check_real, float_function, to_bool
 from atled.numpy.logic import less_equal, logical_and, logical_or, order
 from atled.numpy.promotion import broadcast, cast, inexact_dtype, operand_type, promote_dtypes, promote_inexact
 from atled.numpy.special_values import isfinite, isnan

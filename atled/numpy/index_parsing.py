@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting
+from atled.core import dtypes, error_hints, errors
 from atled.core.array import Array, describe, type_of
-from atled.core.exact import Plain
+from atled.core.cache_keys import Plain
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.ops import conversion, shape
@@ -154,7 +154,7 @@ def _known_mask(mask: Any) -> np.ndarray:
         raise errors.NonConcreteBooleanIndexError(
             mask._explained(
                 f"index: a traced mask {type_of(mask)} selects an unknown number of elements.",
-                f"{rewriting.masked() or 'numpy.where(mask, x, fill)'}, "
+                f"{error_hints.masked() or 'numpy.where(mask, x, fill)'}, "
                 "or numpy.nonzero(mask, size=n) for the positions.",
             )
         )

@@ -1,4 +1,4 @@
-"""NumPy's indexing in full: reading. `index_parsing.py` parses, `updates.py` has `.at[...]`.
+"""NumPy's indexing in full: reading. `index_parsing.py` parses, `at_updates.py` has `.at[...]`.
 
 Reads and writes follow the same plan: each axis of the array is read as a window, or at points given by index arrays.
 Each access is one launch: positions are operands, so a new position does not recompile.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting
+from atled.core import dtypes, error_hints, errors
 from atled.core.array import Array, type_of
 from atled.core.program import Recorder
 from atled.core.settings import scope
@@ -306,7 +306,7 @@ def setitem(x: Any, index: Any, value: Any) -> None:
     raise TypeError(
         errors.explained(
             f"item assignment: arrays are immutable; got {type_of(x)}.",
-            rewriting.update() or "x = x.at[i].set(v) instead of x[i] = v.",
+            error_hints.update() or "x = x.at[i].set(v) instead of x[i] = v.",
         )
     )
 
@@ -316,6 +316,6 @@ def delitem(x: Any, index: Any) -> None:
     raise TypeError(
         errors.explained(
             f"item deletion: arrays are immutable; got {type_of(x)}.",
-            rewriting.update() or "x = numpy.delete(x, i), or x = x[i:] to keep a part.",
+            error_hints.update() or "x = numpy.delete(x, i), or x = x[i:] to keep a part.",
         )
     )

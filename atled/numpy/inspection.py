@@ -13,7 +13,7 @@ from atled.core.array import Array, ArrayLike, DTypeLike, describe, type_of
 from atled.core.axes import check_axes
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
-from atled.engine import preview
+from atled.engine import array_printing
 from atled.engine.array import as_array
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import operand_type
@@ -232,7 +232,7 @@ def array_repr(
     """
     if isinstance(arr, Tracer):
         return repr(arr)
-    return preview.as_repr(
+    return array_printing.as_repr(
         as_array(asarray(arr)), max_line_width=max_line_width, precision=precision, suppress_small=suppress_small
     )
 
@@ -247,7 +247,7 @@ def array_str(
     """
     if isinstance(a, Tracer):
         return repr(a)
-    return preview.as_str(
+    return array_printing.as_str(
         as_array(asarray(a)), max_line_width=max_line_width, precision=precision, suppress_small=suppress_small
     )
 

@@ -32,14 +32,14 @@ from atled.numpy.decompositions import (
     svd_parts,
     svdvals,
 )
-from atled.numpy.matrices import broadcast_leading, in_dtype, matrices
+from atled.numpy.matrix_checks import broadcast_leading, in_dtype, matrices
 from atled.numpy.norms import cond, matrix_norm, matrix_rank, norm, squared_size, vector_norm
 from atled.numpy.promotion import broadcast_to, cast, operand_type, promote_dtypes, promote_inexact
 from atled.ops import conversion, reduction, shape
 from atled.ops import elementwise as ew
-from atled.ops import matrices as matrices_ops
-from atled.ops.matrices import adjoint, scale_columns
-from atled.ops.matrices import matmul as _product
+from atled.ops import matrix_ops as matrices_ops
+from atled.ops.matrix_ops import adjoint, scale_columns
+from atled.ops.matrix_ops import matmul as _product
 from atled.ops.solvers import Determinant, LogDeterminant, PseudoInverse, factored, fixed, inverse_of, solve_matrices
 from atled.staging.jit import library_function
 

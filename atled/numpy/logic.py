@@ -1,4 +1,4 @@
-"""NumPy's comparisons of elements and logic of truth values; `comparison.py` compares whole arrays."""
+"""NumPy's comparisons of elements and logic of truth values; `array_equality.py` compares whole arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np  # noqa: F401, for the examples
 
 from atled.core.array import Array, ArrayLike, type_of
-from atled.numpy.family import Binary, binary, finish, to_bool
+from atled.numpy.elementwise_family import Binary, binary, finish, to_bool
 from atled.numpy.promotion import broadcast, promote_compared
 from atled.ops import conversion, reduction
 from atled.ops import elementwise as ew

@@ -9,7 +9,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
-from atled.numpy.family import to_bool
+from atled.numpy.elementwise_family import to_bool
 from atled.numpy.promotion import broadcast_to, operand_type
 from atled.numpy.reductions import all, any, argmax, argmin, max, mean, min, prod, std, sum, var
 from atled.numpy.special_values import isnan

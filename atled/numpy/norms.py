@@ -14,7 +14,7 @@ from atled.core.axes import check_axes
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.numpy.decompositions import hermitian_svd
-from atled.numpy.matrices import in_dtype, matrices, work_dtype
+from atled.numpy.matrix_checks import in_dtype, matrices, work_dtype
 from atled.numpy.promotion import broadcast_to, cast, operand_type, promote_inexact
 from atled.ops import conversion, elementary, reduction, shape
 from atled.ops import elementwise as ew

@@ -18,11 +18,11 @@ from atled.core.errors import ConcretizationTypeError
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.numpy.creation import _checked_number, asarray
-from atled.numpy.functional import apply_along_axis
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
 from atled.numpy.reductions import max as _max
 from atled.numpy.reductions import mean as _mean
 from atled.numpy.reductions import min as _min
+from atled.numpy.vectorization import apply_along_axis
 from atled.ops import conversion, elementary, shape, sorting
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function

@@ -26,9 +26,19 @@ from atled.numpy.promotion import (
     promote_dtypes,
     promote_inexact,
 )  # fmt: skip
-from atled.ops import conversion, cumulative, elementary, indexing, linalg, reduction, shape, sorting, spectral
+from atled.ops import (
+    conversion,
+    cumulative,
+    elementary,
+    indexing,
+    linalg,
+    nonsymmetric_eigen,
+    reduction,
+    shape,
+    sorting,
+)
 from atled.ops import elementwise as ew
-from atled.ops import matrices as matrices_ops
+from atled.ops import matrix_ops as matrices_ops
 from atled.staging.jit import library_function
 
 __all__ = [
@@ -445,7 +455,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     (z,) = promote_inexact("poly", seq_of_zeros)
     t = type_of(z)
     if t.ndim == 2 and t.shape[0] == t.shape[1] and t.size:
-        (z,) = bind(spectral.Eig(False), conversion.convert(z, _solver_dtype(t.dtype)))
+        (z,) = bind(nonsymmetric_eigen.Eig(False), conversion.convert(z, _solver_dtype(t.dtype)))
     elif t.ndim > 1:
         raise ValueError(f"poly: a 1-d array of roots or a square matrix is needed; got {t}.")
     elif t.size == 0:
@@ -460,7 +470,7 @@ def _companion_eigenvalues(p: Any) -> Any:
     first = shape.broadcast(shape.index_in_axis(p, 0, 0), (n,), ())
     top = ew.neg(ew.div(shape.slice_in_axis(p, 1, n + 1, 0), first))
     below = shape.pad(matrices_ops.identity(ArrayType((n - 1, n - 1), t.dtype), n - 1), 0, [(0, 0, 0), (0, 1, 0)])
-    (values,) = bind(spectral.Eig(False), shape.concatenate([shape.reshape(top, (1, n)), below], 0))
+    (values,) = bind(nonsymmetric_eigen.Eig(False), shape.concatenate([shape.reshape(top, (1, n)), below], 0))
     return values
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting, source
+from atled.core import dtypes, error_hints, errors, source
 from atled.core.array import Array, describe, type_of
 from atled.core.program import Literal
 from atled.core.settings import scope
@@ -32,7 +32,7 @@ def operand_type(name: str, x: Any) -> ArrayType:
 def made_array(x: Any) -> str:
     """The hint for an operand that is not an array: the user's line with the list converted."""
     if isinstance(x, (list, tuple)):
-        return rewriting.listed() or "numpy.asarray(x), which makes the conversion visible."
+        return error_hints.listed() or "numpy.asarray(x), which makes the conversion visible."
     if x is None:
         return "look where the None comes from: a function without `return` gives one."
     return "float(x) or int(x) to make a number of the text." if isinstance(x, str) else ""
@@ -276,9 +276,9 @@ def _fitting(shapes: Sequence[tuple[int, ...]]) -> str:
             missing = len(many) - len(few)
             if missing > 0 and few == many[: len(few)]:
                 index = ", ".join([":"] * len(few) + ["None"] * missing)
-                line = rewriting.with_operand(i, f"{{}}[{index}]")
+                line = error_hints.with_operand(i, f"{{}}[{index}]")
                 return f"{line or f'x[{index}] for the one of shape {few}'}"
             if len(few) == 2 and few[::-1] == many and few != many:
-                line = rewriting.with_operand(1, "{}.T")
+                line = error_hints.with_operand(1, "{}.T")
                 return f"{line or 'x.T for one of them'}"
     return "reshape, or x[:, None] to say which axis meets which; lengths must be equal, or 1."

@@ -12,7 +12,7 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes, check_axis
 from atled.numpy.elementwise import maximum, minimum
-from atled.numpy.family import to_bool
+from atled.numpy.elementwise_family import to_bool
 from atled.numpy.promotion import broadcast_to, cast, inexact_dtype, operand_type, promote_dtypes
 from atled.numpy.special_values import isnan
 from atled.ops import conversion, elementary, reduction, shape, sorting

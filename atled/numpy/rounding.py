@@ -9,7 +9,7 @@ import numpy as np  # noqa: F401, for the examples
 
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
-from atled.numpy.family import Unary, finish, float_function
+from atled.numpy.elementwise_family import Unary, finish, float_function
 from atled.numpy.promotion import operand_type
 from atled.ops import conversion, elementary
 from atled.ops import elementwise as ew

@@ -1,7 +1,7 @@
 """Positions of elements: NumPy's `searchsorted`, `digitize`, `nonzero`, `argwhere`, and indices as positions.
 
 Functions whose result length depends on a condition read its values; if it is traced, `size` fixes the length. Building
-blocks of `sets.py` and `statistics.py` are here, too: `count_before`, `first_true`, `concrete` and `cut`.
+blocks of `set_operations.py` and `statistics.py` are here, too: `count_before`, `first_true`, `concrete` and `cut`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting
+from atled.core import dtypes, error_hints, errors
 from atled.core.array import Array, ArrayLike, DTypeLike, type_of
 from atled.core.axes import check_axes
 from atled.core.trace import Tracer, bind
 from atled.core.types import ArrayType
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray, static_shape
-from atled.numpy.family import to_bool
+from atled.numpy.elementwise_family import to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, operand_type, promote_dtypes
 from atled.numpy.shapes import ravel
 from atled.numpy.sorting import sorts_before
@@ -127,7 +127,7 @@ def concrete(name: str, x: Any, way_out: str = "") -> np.ndarray:
                 x._explained(
                     f"{name}: the shape of the result depends on values, which are not known here; got a traced "
                     f"{x.type}.",
-                    f"{way_out or rewriting.called_also_with('size=n', name) or 'size=n, to fix the shape.'}",
+                    f"{way_out or error_hints.called_also_with('size=n', name) or 'size=n, to fix the shape.'}",
                 )
             )
         x = value

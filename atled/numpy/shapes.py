@@ -19,7 +19,7 @@ from atled.numpy.promotion import broadcast_shapes, operand_type
 from atled.numpy.promotion import broadcast_to as _broadcast_to
 from atled.ops import conversion, indexing, shape
 from atled.ops import elementwise as ew
-from atled.ops.placing import placed
+from atled.ops.placement import placed
 from atled.staging.jit import library_function
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.types import ArrayType
-from atled.numpy.family import Unary, check_real, finish
+from atled.numpy.elementwise_family import Unary, check_real, finish
 from atled.numpy.promotion import broadcast, operand_type, promote_inexact
 from atled.ops import conversion, elementary, shape
 from atled.ops import elementwise as ew

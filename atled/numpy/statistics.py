@@ -22,9 +22,9 @@ from atled.numpy.searching import count_before, fixed
 from atled.numpy.special_values import isfinite, isnan
 from atled.ops import conversion, cumulative, elementary, indexing, reduction, shape, sorting
 from atled.ops import elementwise as ew
-from atled.ops.placing import placed
+from atled.ops.placement import placed
 from atled.staging.jit import library_function
-from atled.staging.signature import refuse_out
+from atled.staging.jit_signature import refuse_out
 
 __all__ = ["corrcoef", "cov", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 

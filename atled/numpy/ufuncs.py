@@ -13,10 +13,10 @@ import numpy as np
 
 from atled.core.array import type_of
 from atled.core.axes import check_axes, check_axis
-from atled.numpy import bits, elementwise, logic, reductions
+from atled.numpy import bitwise, elementwise, logic, reductions
+from atled.numpy.concatenation import concatenate
 from atled.numpy.creation import asarray
 from atled.numpy.elementwise import where_both
-from atled.numpy.joining import concatenate
 from atled.numpy.promotion import broadcast_to
 from atled.numpy.shapes import moveaxis
 from atled.ops import cumulative
@@ -43,7 +43,7 @@ _OWN: dict[str, tuple[bool, Any]] = {
 _FUNCTIONS: dict[str, Any] = {
     "add": elementwise.add, "multiply": elementwise.multiply, "subtract": elementwise.subtract,
     "maximum": elementwise.maximum, "minimum": elementwise.minimum, "negative": elementwise.negative,
-    "bitwise_and": bits.bitwise_and, "bitwise_or": bits.bitwise_or, "bitwise_xor": bits.bitwise_xor,
+    "bitwise_and": bitwise.bitwise_and, "bitwise_or": bitwise.bitwise_or, "bitwise_xor": bitwise.bitwise_xor,
     "logical_and": logic.logical_and, "logical_or": logic.logical_or, "logical_xor": logic.logical_xor,
     "logaddexp": elementwise.logaddexp, "logaddexp2": elementwise.logaddexp2,
 }  # fmt: skip
@@ -88,7 +88,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
             raise TypeError(f"{self.__name__}: {self.nin} operands are needed; got {len(args)}.")
         if self._is_own:
             return self._func(*args)
-        from atled.numpy.functional import vectorize
+        from atled.numpy.vectorization import vectorize
 
         return vectorize(self._func)(*args)
 

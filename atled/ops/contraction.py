@@ -13,7 +13,7 @@ from atled.core.settings import scope
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear
 from atled.ops import conversion, elementwise, shape
-from atled.ops.family import matching
+from atled.ops.elementwise_family import matching
 
 PRECISIONS = {"default": "DEFAULT", "fastest": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "float32": "HIGHEST",
               "bfloat16": "DEFAULT", "tensorfloat32": "HIGH"}  # fmt: skip

@@ -7,13 +7,13 @@ from typing import Any
 
 from atled.compiler.builder import I32
 from atled.core import dtypes
-from atled.core.arithmetic import arithmetic
 from atled.core.array import Array, type_of
+from atled.core.basic_ops import arithmetic
 from atled.core.op import Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import elementwise, masking
-from atled.ops.family import ArrayLike, LinearElementwise, function, spread_tangent, unspread, zero_like
+from atled.ops import elementwise, mask_rules
+from atled.ops.elementwise_family import ArrayLike, LinearElementwise, function, spread_tangent, unspread, zero_like
 
 
 class Convert(LinearElementwise):
@@ -147,7 +147,7 @@ class Complex(LinearElementwise):
         return left, unspread(elementwise.neg(imag(cotangent)), y) if type(y) is Linear else None
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        return masking.total(self, values, masks)
+        return mask_rules.total(self, values, masks)
 
 
 class Conj(LinearElementwise):

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from atled.core.array import type_of
-from atled.core.mask import ALL, SUMS, Mask
 from atled.core.op import LinearOp, Op
+from atled.core.tangent_mask import ALL, SUMS, Mask
 from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.ops import elementary, elementwise, shape, special

@@ -13,7 +13,16 @@ from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise
-from atled.ops.family import ArrayLike, Elementwise, Flat, function, one_like, spread_all, widened, zero_like
+from atled.ops.elementwise_family import (
+    ArrayLike,
+    Elementwise,
+    Flat,
+    function,
+    one_like,
+    spread_all,
+    widened,
+    zero_like,
+)
 
 
 class Rem(Elementwise):

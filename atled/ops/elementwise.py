@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
-from atled.core.mask import ALL, SLOPES, SUMS, Mask, joint_reach
+from atled.core.basic_ops import arithmetic
+from atled.core.tangent_mask import ALL, SLOPES, SUMS, Mask, joint_reach
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import masking
-from atled.ops.family import (
+from atled.ops import mask_rules
+from atled.ops.elementwise_family import (
     ArrayLike,
     Elementwise,
     Flat,
@@ -55,7 +55,7 @@ class Add(LinearElementwise):
         return tuple([unspread(cotangent, v) if type(v) is Linear else None for v in (x, y)])
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        return masking.total(self, values, masks)
+        return mask_rules.total(self, values, masks)
 
 
 class Sub(LinearElementwise):
@@ -75,7 +75,7 @@ class Sub(LinearElementwise):
         return left, neg(unspread(cotangent, y)) if type(y) is Linear else None
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        return masking.total(self, values, masks)
+        return mask_rules.total(self, values, masks)
 
 
 class Mul(LinearElementwise):
@@ -101,7 +101,7 @@ class Mul(LinearElementwise):
         return None, unspread(bind(self, cotangent, x), y)
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        return masking.product(self, values, masks)
+        return mask_rules.product(self, values, masks)
 
 
 class Slope(Mul):
@@ -133,7 +133,7 @@ class Div(LinearElementwise):
         return unspread(div(cotangent, y), x), None
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        return masking.product(self, values, masks)
+        return mask_rules.product(self, values, masks)
 
 
 class IntegerPow(Elementwise):
@@ -416,18 +416,18 @@ class Select(LinearElementwise):
         return None, left, unspread(bind(op, condition, zero, cotangent), y) if type(y) is Linear else None
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-        out, (left, right) = bind(self, *values), masking.only_zeros(values[1:], masks[1:])
+        out, (left, right) = bind(self, *values), mask_rules.only_zeros(values[1:], masks[1:])
         if masks[0] is not None or (left is ALL and right is ALL):
             return out, ALL
         condition, dims = values[0], type_of(out).shape
 
         def make() -> Any:
             if left is ALL and right is None:
-                return masking.filled(condition, dims)
+                return mask_rules.filled(condition, dims)
             if left is None and right is ALL:
-                return masking.filled(logical_not(condition), dims)
-            flags = [masking.as_array(m, x) for m, x in zip((left, right), values[1:], strict=True)]
-            return masking.filled(select(condition, *flags), dims)
+                return mask_rules.filled(logical_not(condition), dims)
+            flags = [mask_rules.as_array(m, x) for m, x in zip((left, right), values[1:], strict=True)]
+            return mask_rules.filled(select(condition, *flags), dims)
 
         return out, Mask(make, joint_reach((left, right), self.reach))
 
@@ -441,7 +441,7 @@ class GateTangent(Select):
 
 
 class GateCotangent(Select):
-    """The derivative of a gate, for cotangents: its masks guard only slopes (`core/mask.py`)."""
+    """The derivative of a gate, for cotangents: its masks guard only slopes (`core/tangent_mask.py`)."""
 
     reach = SLOPES
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.core.mask import ALL, PRODUCTS, SUMS, Mask
 from atled.core.op import Op
+from atled.core.tangent_mask import ALL, PRODUCTS, SUMS, Mask
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
-from atled.ops import conversion, elementwise, masking, reduction, shape
-from atled.ops.family import check_order
+from atled.ops import conversion, elementwise, mask_rules, reduction, shape
+from atled.ops.elementwise_family import check_order
 
 
 class GatherAxes(NamedTuple):
@@ -45,7 +45,7 @@ def _up(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple([a + 1 for a in axes])
 
 
-class Gather(masking.Moving):
+class Gather(mask_rules.Moving):
     """Windows of x at the positions in `indices`, whose last axis holds index vectors."""
 
     selects = True
@@ -116,9 +116,9 @@ class Gather(masking.Moving):
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         if masks[0] is not ALL or self.mode != "fill":
-            return masking.moved(self, values, masks)
+            return mask_rules.moved(self, values, masks)
         # out-of-bounds elements are masked
-        return bind(self, *values), Mask(lambda: bind(self, masking.as_array(ALL, values[0]), values[1]), PRODUCTS)
+        return bind(self, *values), Mask(lambda: bind(self, mask_rules.as_array(ALL, values[0]), values[1]), PRODUCTS)
 
     def batch(self, batched: tuple[bool, ...], x: Any, indices: Any) -> Any:
         a = self.axes
@@ -297,7 +297,7 @@ class Scatter(Op):
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         if self.combine == "set" or (self.combine == "add" and masks[0] is not ALL):
-            return masking.moved(self, values, masks, PRODUCTS if masks[2] is ALL else SUMS)
+            return mask_rules.moved(self, values, masks, PRODUCTS if masks[2] is ALL else SUMS)
         return bind(self, *values), ALL
 
     def _winners(self, x: ArrayType, indices: Any, updates: ArrayType) -> Any:
@@ -320,7 +320,7 @@ class Scatter(Op):
         return bind(Scatter(axes, self.combine, self.mode, self.is_unique, False), x, indices, updates)
 
 
-class DynamicSlice(masking.Moving):
+class DynamicSlice(mask_rules.Moving):
     """A window of x of fixed sizes at a position given by scalars, clamped so that it stays in bounds."""
 
     selects = True
@@ -347,7 +347,7 @@ class DynamicSlice(masking.Moving):
         return Gather(axes, self.sizes, "clip").batch((batched[0], True), x, indices)
 
 
-class DynamicUpdateSlice(masking.Moving):
+class DynamicUpdateSlice(mask_rules.Moving):
     """x with a window overwritten at a position given by scalars, clamped so that it stays in bounds."""
 
     selects = True

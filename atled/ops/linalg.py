@@ -16,7 +16,7 @@ from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, shape
-from atled.ops.matrices import (
+from atled.ops.matrix_ops import (
     INT,
     Matrices,
     adjoint,

@@ -14,7 +14,7 @@ from atled.core.op import Op
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, shape
-from atled.ops.family import align
+from atled.ops.elementwise_family import align
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from atled.core import dtypes
-from atled.core.arithmetic import arithmetic
 from atled.core.array import type_of
-from atled.core.mask import ALL, SUMS, Mask
+from atled.core.basic_ops import arithmetic
 from atled.core.op import LinearOp, Op
+from atled.core.tangent_mask import ALL, SUMS, Mask
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, cumulative, elementwise, shape

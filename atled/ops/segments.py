@@ -10,8 +10,8 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import ArrayType
-from atled.ops import conversion, indexing, placing, reduction, shape
-from atled.ops.family import check_order
+from atled.ops import conversion, indexing, placement, reduction, shape
+from atled.ops.elementwise_family import check_order
 
 
 def _segments(
@@ -37,7 +37,7 @@ def _segments(
     vectors = shape.reshape(conversion.convert(ids, wide), (*i.shape, 1))
     kind = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "promise"}[mode]
     out = bind(indexing.Scatter(axes, combine, kind, is_unique, is_sorted), board, vectors, data)
-    return out if out_sharding is None else placing.with_sharding_constraint(out, out_sharding)
+    return out if out_sharding is None else placement.with_sharding_constraint(out, out_sharding)
 
 
 def segment_sum(

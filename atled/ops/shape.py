@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, rewriting
-from atled.core.arithmetic import arithmetic
+from atled.core import dtypes, error_hints
 from atled.core.array import Array, type_of
+from atled.core.basic_ops import arithmetic
 from atled.core.op import Op, instantiate
 from atled.core.program import Program, Var
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear, Zero
 from atled.ops import elementwise
-from atled.ops.masking import Moving
+from atled.ops.mask_rules import Moving
 
 
 class Reshape(Moving):
@@ -124,7 +124,7 @@ class Concatenate(Moving):
             axes = [a for a in range(first.ndim) if all([_fit_along(a, first, x) for x in xs])]
             way_out = "x[None] to add an axis, or stack for a new one."
             if axes:
-                line = rewriting.called_with("{0}", f"axis={axes[0]}", function="concatenate")
+                line = error_hints.called_with("{0}", f"axis={axes[0]}", function="concatenate")
                 way_out = line or f"axis={axes[0]}, along which they fit."
             raise TypeError(
                 f"concatenate: operands must have equal shapes except along axis {self.axis}; got {shapes}.\n "

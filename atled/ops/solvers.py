@@ -20,8 +20,8 @@ from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, cumulative, elementary, reduction, shape, sorting
 from atled.ops import elementwise as ew
 from atled.ops import linalg as ops
-from atled.ops import matrices as blocks
-from atled.ops.matrices import Matrices, adjoint, matmul, scale_columns, take_rows, transposed, triangular_solve
+from atled.ops import matrix_ops as blocks
+from atled.ops.matrix_ops import Matrices, adjoint, matmul, scale_columns, take_rows, transposed, triangular_solve
 
 _INT = dtypes.int32
 

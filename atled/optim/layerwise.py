@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import atled.numpy as jnp
-from atled.core.tree_nodes import static, struct
+from atled.core.tree_registry import static, struct
+from atled.optim.basic_optimizers import AdamW, Decaying, square
 from atled.optim.optimizer import norm
-from atled.optim.rules import AdamW, Decaying, square
 
 
 def _trusted(step: Any, p: Any, trust: Any = 1.0, eps: Any = 0.0) -> Any:

@@ -17,14 +17,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 import atled.numpy as jnp
-from atled.core import errors, tree, tree_nodes
+from atled.core import errors, tree, tree_registry
 from atled.core.array import Array, describe, type_of
-from atled.core.differences import difference
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec, asked_sharding
 from atled.core.trace import responsible
-from atled.core.tree_nodes import static, struct
-from atled.nn.selecting import depths, paths
+from atled.core.tree_diff import difference
+from atled.core.tree_registry import static, struct
+from atled.nn.module_filters import depths, paths
 from atled.ops.shape import optimization_barrier
 from atled.optim.schedules import Schedule
 from atled.staging.jit import jit
@@ -526,7 +526,7 @@ def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, 
         )
     for i, j in itertools.pairwise(found):
         parting = next(a for a, b in zip(places[i][0], places[j][0], strict=False) if a != b)
-        if not isinstance(parting, tree_nodes.DictKey):  # not those of two groups
+        if not isinstance(parting, tree_registry.DictKey):  # not those of two groups
             both = " and ".join([f"state{tree.keystr(places[k][0])}" for k in (i, j)])
             raise ValueError(
                 errors.explained(

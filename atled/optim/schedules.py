@@ -9,7 +9,7 @@ from typing import Any
 import atled.numpy as jnp
 from atled.core import errors
 from atled.core.array import ArrayLike
-from atled.core.tree_nodes import static, struct
+from atled.core.tree_registry import static, struct
 
 __all__ = [
     "Exponential", "Falling", "InverseSqrt", "Joined", "Piecewise", "Schedule", "cosine", "exponential",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atled.core import dtypes, errors, rewriting, settings, source
+from atled.core import dtypes, error_hints, errors, settings, source
 from atled.core.array import Array, ArrayLike, describe, type_of
 from atled.engine.array import DeviceArray, wrap
 from atled.numpy.creation import asarray
@@ -40,7 +40,7 @@ def check_key(name: str, key: Any) -> Any:
     """A single key, from a key or from its two words."""
     if not isinstance(key, (Array, np.ndarray)):
         template = "random.key({})" if isinstance(key, int) else "random.key(0), {}"
-        line = rewriting.with_operand(0, template, name)
+        line = error_hints.with_operand(0, template, name)
         raise TypeError(
             errors.explained(
                 f"random.{name}: the first argument must be a key; got {describe(key)}.",

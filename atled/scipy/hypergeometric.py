@@ -16,12 +16,12 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core.array import Array, ArrayLike
 from atled.core.trace import bind
-from atled.higher_order.looped import Looped, in_double
-from atled.higher_order.loops import while_loop
+from atled.higher_order.elementwise_loops import Looped, in_double
 from atled.higher_order.scan import repeat
-from atled.lax.incomplete import stirling
-from atled.scipy.gammas import gammasgn
-from atled.scipy.operands import real_operands
+from atled.higher_order.while_loop import while_loop
+from atled.lax.incomplete_functions import stirling
+from atled.scipy.gamma_functions import gammasgn
+from atled.scipy.operand_promotion import real_operands
 from atled.staging.jit import library_function
 from atled.transforms.grad import stop_gradient
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled import numpy as jnp
-from atled.core import dtypes, errors, tree_nodes
+from atled.core import dtypes, errors, tree_registry
 from atled.core.array import type_of
 from atled.core.trace import Tracer
 from atled.numpy.creation import asarray
@@ -137,7 +137,7 @@ def _unflatten(settings: Any, parts: Any) -> RegularGridInterpolator:
     return out
 
 
-tree_nodes.register_node(
+tree_registry.register_node(
     RegularGridInterpolator,
     lambda f: ((f.grid, f.values, f.fill_value), (f.method, f.bounds_error)),
     _unflatten,

@@ -14,13 +14,13 @@ from atled.core.trace import bind
 from atled.core.types import ArrayType
 from atled.numpy import linalg as _numpy
 from atled.numpy.creation import asarray  # noqa: F401, for the examples
-from atled.numpy.matrices import broadcast_leading, hermitian_part, in_dtype, matrices, work_dtype
+from atled.numpy.matrix_checks import broadcast_leading, hermitian_part, in_dtype, matrices, work_dtype
 from atled.numpy.promotion import cast, operand_type, promote_inexact
-from atled.ops import conversion, indexing, shape, spectral
+from atled.ops import conversion, indexing, nonsymmetric_eigen, shape
 from atled.ops import elementwise as ew
 from atled.ops import linalg as ops
-from atled.ops import matrices as matrices_ops
-from atled.ops.matrices import (
+from atled.ops import matrix_ops as matrices_ops
+from atled.ops.matrix_ops import (
     adjoint,
     matmul,
     permutation_of,
@@ -486,7 +486,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     (x,), result_dtype = matrices("schur", a, square=True)
     if output == "complex":
         x = cast(x, dtypes.complex_of(type_of(x).dtype))
-    form, vectors = bind(spectral.Schur(), x)
+    form, vectors = bind(nonsymmetric_eigen.Schur(), x)
     return in_dtype(form, result_dtype), in_dtype(vectors, result_dtype)
 
 
@@ -495,7 +495,7 @@ def _hessenberg(a: Any, calc_q: bool) -> Any:
     (x,), result_dtype = matrices("hessenberg", a, square=True)
     t = type_of(x)
     n, d = t.shape[-1], t.ndim - 2
-    packed, scales = bind(spectral.Hessenberg(), x)
+    packed, scales = bind(nonsymmetric_eigen.Hessenberg(), x)
     form = in_dtype(triangle(packed, False, -1), result_dtype)
     if not calc_q:
         return form

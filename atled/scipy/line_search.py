@@ -14,7 +14,7 @@ import numpy as np
 from atled import numpy as jnp
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.higher_order.loops import while_loop
+from atled.higher_order.while_loop import while_loop
 
 ENOUGH = 1e-4  # required fraction of the decrease predicted by the slope
 FLAT = 0.9  # the fraction of the slope that may remain

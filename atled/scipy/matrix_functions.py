@@ -16,16 +16,16 @@ from atled import numpy as jnp
 from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.trace import bind
-from atled.higher_order.custom import custom_jvp
-from atled.higher_order.implicit import custom_linear_solve
-from atled.higher_order.loops import fori_loop
+from atled.higher_order.custom_derivatives import custom_jvp
+from atled.higher_order.implicit_diff import custom_linear_solve
+from atled.higher_order.while_loop import fori_loop
 from atled.numpy.creation import asarray
-from atled.numpy.matrices import in_dtype, matrices
+from atled.numpy.matrix_checks import in_dtype, matrices
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast, promote_inexact
-from atled.ops import conversion, elementary, reduction, shape, spectral
+from atled.ops import conversion, elementary, nonsymmetric_eigen, reduction, shape
 from atled.ops import elementwise as ew
-from atled.ops import matrices as matrices_ops
-from atled.ops.matrices import adjoint, diagonal, matmul, transposed, triangle, triangular_solve
+from atled.ops import matrix_ops as matrices_ops
+from atled.ops.matrix_ops import adjoint, diagonal, matmul, transposed, triangle, triangular_solve
 from atled.ops.solvers import fixed, solve_matrices
 from atled.staging.jit import library_function
 from atled.transforms.grad import jvp
@@ -34,7 +34,7 @@ __all__ = ["funm", "rsf2csf", "solve_sylvester", "sqrtm"]
 
 
 def _complex_schur(a: Any) -> tuple[Any, Any]:
-    return bind(spectral.Schur(), cast(a, dtypes.complex_of(type_of(a).dtype)))
+    return bind(nonsymmetric_eigen.Schur(), cast(a, dtypes.complex_of(type_of(a).dtype)))
 
 
 def _diagonal_matrix(v: Any) -> Any:
@@ -77,8 +77,8 @@ def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
 
 
 def _by_eigenvalues(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
-    r, u = bind(spectral.Eig(), a)
-    s, v = bind(spectral.Eig(), b)
+    r, u = bind(nonsymmetric_eigen.Eig(), a)
+    s, v = bind(nonsymmetric_eigen.Eig(), b)
     y = ew.div(solve_matrices(u, matmul(c, v)), r[..., :, None] + s[..., None, :])
     return transposed(solve_matrices(transposed(v), transposed(matmul(u, y)))), r, s
 

@@ -20,9 +20,9 @@ from atled.core.program import Program, record
 from atled.core.trace import Tracer
 from atled.core.types import ArrayType
 from atled.higher_order.call import run_program
-from atled.higher_order.custom import custom_vjp
-from atled.higher_order.loops import while_loop
+from atled.higher_order.custom_derivatives import custom_vjp
 from atled.higher_order.scan import scan
+from atled.higher_order.while_loop import while_loop
 from atled.staging.jit import jit
 from atled.transforms.grad import vjp
 from atled.transforms.vmap import vmap

@@ -10,7 +10,7 @@ import numpy as np
 from atled import numpy as jnp
 from atled.core import dtypes
 from atled.core.array import ArrayLike, type_of
-from atled.higher_order.loops import fori_loop, while_loop
+from atled.higher_order.while_loop import fori_loop, while_loop
 from atled.numpy.promotion import cast, inexact_dtype, operand_type
 from atled.ops import conversion
 from atled.scipy.line_search import Point, line_search, noise

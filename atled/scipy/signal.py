@@ -16,7 +16,7 @@ from atled.lax.precision import PrecisionLike
 from atled.numpy.promotion import broadcast_shapes, cast, operand_type, promote_inexact
 from atled.ops import contraction, conversion, convolution, shape
 from atled.ops import elementwise as ew
-from atled.scipy.spectra import csd, istft, stft, welch, without_trend
+from atled.scipy.spectral_estimation import csd, istft, stft, welch, without_trend
 from atled.staging.jit import library_function
 
 __all__ = [

@@ -16,14 +16,16 @@ from atled.core import dtypes
 from atled.core.array import Array, ArrayLike, type_of
 from atled.core.axes import check_axes
 from atled.core.trace import bind
-from atled.nn import functions as nn
-from atled.numpy.family import to_bool
+from atled.nn import activations as nn
+from atled.numpy.elementwise_family import to_bool
 from atled.numpy.promotion import broadcast, broadcast_to, cast, operand_type, promote_inexact
 from atled.ops import conversion, elementary, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops import special as ops
-from atled.ops.approximation import polynomial, value
-from atled.scipy.gammas import (
+from atled.ops.accurate_functions import polynomial, value
+from atled.scipy.bessel_harmonics import bernoulli, bessel_jn, sph_harm_y
+from atled.scipy.error_functions import erf, erfc, erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
+from atled.scipy.gamma_functions import (
     beta,
     betaln,
     comb,
@@ -37,12 +39,10 @@ from atled.scipy.gammas import (
     polygamma,
     zeta,
 )
-from atled.scipy.harmonics import bernoulli, bessel_jn, sph_harm_y
 from atled.scipy.hypergeometric import hyp1f1, hyp2f1, poch
-from atled.scipy.incomplete import betainc, gammainc, gammaincc
-from atled.scipy.integrals import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, wofz
-from atled.scipy.normals import erf, erfc, erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
-from atled.scipy.operands import all_of, wide_operands
+from atled.scipy.incomplete_gamma_beta import betainc, gammainc, gammaincc
+from atled.scipy.integral_functions import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, wofz
+from atled.scipy.operand_promotion import all_of, wide_operands
 from atled.staging.jit import library_function
 
 __all__ = [

@@ -15,8 +15,8 @@ from atled.numpy.creation import asarray
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, operand_type, promote_dtypes, promote_inexact
 from atled.ops import conversion, elementary, indexing, shape
 from atled.ops import elementwise as ew
-from atled.ops import matrices as matrices_ops
-from atled.ops.matrices import scale_columns
+from atled.ops import matrix_ops as matrices_ops
+from atled.ops.matrix_ops import scale_columns
 from atled.staging.jit import library_function
 
 __all__ = [

@@ -1,6 +1,6 @@
 """`jit`: a function traced once for each signature, compiled, and launched with as little Python as possible.
 
-`calls.py` handles the calls. The library's own functions are `jit(inline=True)`: one launch when called on
+`jit_calls.py` handles the calls. The library's own functions are `jit(inline=True)`: one launch when called on
 arrays, their equations when traced.
 """
 
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, MethodType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from atled.core import tree_nodes
+from atled.core import tree_registry
 from atled.core.array import describe
 from atled.core.program import Program
 from atled.core.trace import Axis, state
 from atled.engine import client
-from atled.staging.ahead import TracedFunction, chosen_options
-from atled.staging.calls import Shared, shared_for, trace
-from atled.staging.compiles import Compile
-from atled.staging.signature import Options, ShardingTree
+from atled.staging.aot import TracedFunction, chosen_options
+from atled.staging.jit_calls import Shared, shared_for, trace
+from atled.staging.jit_signature import Options, ShardingTree
+from atled.staging.recompilation import Compile
 
 
 def _tuple(x: Any, kind: type) -> tuple[Any, ...]:
@@ -157,7 +157,7 @@ def jit(
 def _jitted(f: Any, options: Options) -> Any:
     """The jitted function. For a model, or a model's method, the model is an argument, so its arrays may change."""
     owner, function = (f.__self__, f.__func__) if type(f) is MethodType else (f, type(f).__call__)
-    node = tree_nodes.nodes.get(type(owner))
+    node = tree_registry.nodes.get(type(owner))
     if node is None or node.code is None:
         return _wrapped(f, shared_for(f, options))
     shifted = options._replace(

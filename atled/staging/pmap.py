@@ -13,7 +13,7 @@ from atled.core.trace import Tracer, state
 from atled.engine import array as engine
 from atled.engine import client
 from atled.engine.array import DeviceArray
-from atled.engine.parts import make_array_from_process_local_data
+from atled.engine.global_arrays import make_array_from_process_local_data
 from atled.higher_order.shard_map import run
 from atled.ops import shape
 from atled.staging.jit import jit

@@ -1,18 +1,18 @@
 """Training: the training state, gradients of a loss, one step; `fit`, the training loop, and its parts."""
 
-from atled.core import lazy
+from atled.core import lazy_imports
 
 _AT_ONCE = {
     "state": "gradients State",
-    "stepping": "step",
+    "train_step": "step",
 }
 _NAMES = {
     "atled.engine.progress": "Progress progress",
-    "drawing": "curves",
-    "evaluating": "evaluate",
-    "events": "TensorBoard",
-    "fitting": "fit",
+    "learning_curves": "curves",
+    "evaluation": "evaluate",
+    "tensorboard": "TensorBoard",
+    "fitting_api": "fit",
     "logs": "JSONL Logger records",
-    "running": "Run",
+    "training_loop": "Run",
 }
-__getattr__, __dir__, __all__ = lazy.public(__name__, _NAMES, "", _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, "", _AT_ONCE)

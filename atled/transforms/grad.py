@@ -13,18 +13,18 @@ import numpy as np
 
 from atled.core import errors, tree
 from atled.core.array import describe, is_array_like, type_of
-from atled.core.flags import kept
-from atled.core.mask import ALL
+from atled.core.list_partition import kept
 from atled.core.program import evaluate, record
 from atled.core.source import describe as describe_source
 from atled.core.source import here
+from atled.core.tangent_mask import ALL
 from atled.core.trace import Tracer, bind, leaving, received
 from atled.core.types import Zero
 from atled.ops import elementwise, shape
 from atled.transforms.jvp import masked_jvp_flat
+from atled.transforms.linear_maps import check_cotangent, checked_tangents, linear_map, public, pull_back, visible
 from atled.transforms.linearize import linearize_flat
-from atled.transforms.maps import check_cotangent, checked_tangents, linear_map, public, pull_back, visible
-from atled.transforms.masks import mask_program
+from atled.transforms.masked_derivatives import mask_program
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import vmap
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from atled.core.array import type_of
-from atled.core.flags import with_zeros
+from atled.core.list_partition import with_zeros
 from atled.core.op import instantiate
 from atled.core.program import Program, evaluate, record_closed
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
 from atled.core.types import Zero
-from atled.transforms.masks import Masked
+from atled.transforms.masked_derivatives import Masked
 
 
 class JvpTracer(Tracer):

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from atled.core import source
-from atled.core.arithmetic import arithmetic
-from atled.core.flags import kept, left_out, merged
+from atled.core.basic_ops import arithmetic
+from atled.core.list_partition import kept, left_out, merged
 from atled.core.op import instantiate
 from atled.core.program import Equation, Program, Var, record_closed
 from atled.core.trace import bind, entered, state
 from atled.core.types import Linear, Zero
 from atled.transforms.linearize import Linearized
-from atled.transforms.masks import Masked
+from atled.transforms.masked_derivatives import Masked
 
 
 def backward(

@@ -14,7 +14,7 @@ from typing import Any
 
 import atled
 from atled import topologies
-from atled.inspect.reading import read
+from atled.inspect.collective_parser import read
 from benchmarks import measure
 from benchmarks.scale.devices import needed
 from benchmarks.scale.transformer import SIZES, arguments, train_step

@@ -18,7 +18,7 @@ import pytest
 from faults import equal, flip, harmless_or_refused, tree_for
 
 from atled import checkpoints
-from atled.checkpoints import CheckpointError, agreeing
+from atled.checkpoints import CheckpointError, coordination
 from atled.checkpoints.format import Damaged
 from atled.checkpoints.storage import Local
 
@@ -297,7 +297,7 @@ def test_files_of_others_stay(tmp_path):
 
 def test_two_saves_of_one_path_leave_one_of_them(tmp_path, monkeypatch):
     """One is written and done between the files and the manifest of the other."""
-    collected, inner = agreeing.World.collected, []
+    collected, inner = coordination.World.collected, []
 
     def between(self, mine):
         if not inner:
@@ -305,7 +305,7 @@ def test_two_saves_of_one_path_leave_one_of_them(tmp_path, monkeypatch):
             checkpoints.save(tmp_path, tree_for(2))
         return collected(self, mine)
 
-    monkeypatch.setattr(agreeing.World, "collected", between)
+    monkeypatch.setattr(coordination.World, "collected", between)
     checkpoints.save(tmp_path, tree_for(1))
     assert harmless_or_refused(tmp_path, tree_for(1)) == "harmless"
 

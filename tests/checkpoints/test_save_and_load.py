@@ -107,7 +107,7 @@ def test_saving_again_replaces_all_at_once(tmp_path):
 
 def test_saved_in_small_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr(format_file, "PIECE_BYTES", 64)
-    monkeypatch.setattr("atled.checkpoints.writing.PIECE_BYTES", 64)
+    monkeypatch.setattr("atled.checkpoints.shard_writer.PIECE_BYTES", 64)
     x = {"a": jnp.arange(5 * 7 * 3.0).reshape(5, 7, 3), "b": jnp.arange(100), "c": jnp.ones(())}
     checkpoints.save(tmp_path, x)
     assert len(list(tmp_path.iterdir())) > 10

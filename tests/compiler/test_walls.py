@@ -4,7 +4,7 @@ import numpy as np
 
 import atled
 import atled.numpy as jnp
-from atled.compiler.walls import walls
+from atled.compiler.fusion_barriers import walls
 from atled.core import settings
 from atled.engine import program_cache
 
@@ -40,7 +40,7 @@ def test_compiled_code_grows_in_proportion(monkeypatch):
     have = instructions(30), instructions(10)
     assert have[0] < 3.5 * have[1]
     with settings.override(cache=False):
-        monkeypatch.setattr("atled.compiler.lower.walls", lambda program: ())
+        monkeypatch.setattr("atled.compiler.lowering.walls", lambda program: ())
         atled.clear_caches()
         program_cache.forget()
         without = instructions(30)

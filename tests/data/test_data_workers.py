@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from atled import data, tree
-from atled.data import slots
+from atled.data import shared_buffers
 
 sys.path.insert(0, str(Path(__file__).parent))
 import feeding_functions as f
@@ -210,7 +210,7 @@ def test_ctrl_c_while_memory_is_made(monkeypatch, after):
         return found
 
     iterator = rows(60).batch(5).iterator(workers=2)
-    monkeypatch.setattr(slots, "SharedMemory", interrupted)
+    monkeypatch.setattr(shared_buffers, "SharedMemory", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(iterator)
     monkeypatch.undo()

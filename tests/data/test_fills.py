@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from atled import data
-from atled.data import readers
+from atled.data import epoch_readers
 
 GOOD = [
     ("int32", -1), ("uint8", 255), ("int8", 1.0), ("bool", False), ("bool", 1), ("float32", 0.1), ("float32", np.nan),
@@ -56,7 +56,7 @@ def test_a_fill_that_does_not_fit(dtype, fill):
     data.mix([data.source([1, 2]), data.source([3])], [1, 1], 0),
 ])  # fmt: skip
 def test_a_filter_that_nothing_passes_ends(endless, monkeypatch):
-    monkeypatch.setattr(readers, "MOST_DROPPED", 1000)
+    monkeypatch.setattr(epoch_readers, "MOST_DROPPED", 1000)
     for pipeline in (endless.filter(lambda x: x > 9), endless.filter(lambda x: x > 9).batch(2)):
         with pytest.raises(ValueError, match=r"data\.filter: nothing passes; the last 1000 examples of"):
             next(iter(pipeline))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from atled import data
-from atled.data.owning import owned
+from atled.data.copies import owned
 
 Pair = collections.namedtuple("Pair", "x y")
 

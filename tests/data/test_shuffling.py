@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from atled import data
-from atled.data.permuting import permuted, round_keys
+from atled.data.permutations import permuted, round_keys
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -8,7 +8,7 @@ import pytest
 
 import atled.numpy as jnp
 from atled import data
-from atled.data.stages import _generator
+from atled.data.example_transforms import _generator
 
 
 def source(n, start=0):

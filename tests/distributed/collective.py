@@ -8,7 +8,7 @@ import jaxlib._hlo as _hlo
 import jaxlib._jax as _jax
 import numpy as np
 
-from atled.engine import client, versions
+from atled.engine import client, jaxlib_versions
 
 TEXT = """
 module @sum {{
@@ -47,7 +47,7 @@ class Sum:
         sharded = _hlo.HloSharding.from_proto(self.run.get_parameter_shardings()[0]).to_proto()
         self.type, self.layout = Type(n), _jax.GSPMDSharding(self.devices, sharded)
         whole = _jax.GSPMDSharding(self.devices, _hlo.HloSharding.replicate().to_proto())
-        self.handler = versions.result_handler(Type(), whole, committed=True)
+        self.handler = jaxlib_versions.result_handler(Type(), whole, committed=True)
 
     def launch(self, x: float) -> Any:
         mine = client.local_devices()

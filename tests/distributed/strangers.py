@@ -10,7 +10,7 @@ import socket
 import time
 from typing import Any
 
-from atled.engine.world import wire
+from atled.engine.multiprocess import wire
 
 JOIN = {"do": "join", "version": 2, "rank": 0, "processes": 2, "pid": 1, "host": "x"}
 
@@ -84,7 +84,7 @@ def megabytes() -> float:
 def main(count: int) -> None:
     """Attack a hub so often, and say how it went."""
     from atled import distributed
-    from atled.engine.world.token import token
+    from atled.engine.multiprocess.token import token
 
     service = distributed.serve("127.0.0.1:0", 2)
     host, port = service._hub.host, service._hub.port

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 
-from atled.engine.world import wire
+from atled.engine.multiprocess import wire
 
 
 def test_who_connects_in_the_last_moment_is_told():

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from atled.engine import plugins
-from atled.engine.world import cluster
-from atled.engine.world.cluster import Found
+from atled.engine.multiprocess import cluster
+from atled.engine.multiprocess.cluster import Found
 
 SLURM = {
     "SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "gpu[003-010,12]", "SLURM_NTASKS": "8", "SLURM_PROCID": "3",
@@ -95,7 +95,7 @@ void load(void) {
 LOADED = """
 import ctypes, json, os, subprocess, sys
 from atled.engine import plugins
-from atled.engine.world import cluster
+from atled.engine.multiprocess import cluster
 before = dict(os.environ)
 with plugins.environment("tpu"):
     assert os.environ["TPU_WORKER_HOSTNAMES"]

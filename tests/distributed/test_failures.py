@@ -14,8 +14,8 @@ import pytest
 from worlds import ROOT, WORKER, Process, free_port, run, started
 
 from atled import distributed
-from atled.engine.world import hub, wire
-from atled.engine.world.token import token
+from atled.engine.multiprocess import hub, wire
+from atled.engine.multiprocess.token import token
 
 HEARTBEAT = 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atled.engine.world.launch_order import Launched, LaunchOrder
+from atled.engine.multiprocess.launch_order import Launched, LaunchOrder
 
 F, G = Launched("f", "step", "train.py:3"), Launched("g", "eval", "train.py:9")
 

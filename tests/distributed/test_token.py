@@ -12,8 +12,8 @@ from strangers import attack, recording
 from worlds import Process
 
 from atled import distributed
-from atled.engine.world import wire
-from atled.engine.world.token import token
+from atled.engine.multiprocess import wire
+from atled.engine.multiprocess.token import token
 
 
 def test_strangers_hear_nothing():

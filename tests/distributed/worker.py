@@ -22,7 +22,7 @@ import atled
 import atled.numpy as jnp
 from atled import distributed
 from atled.engine import compilation
-from atled.engine.world import processes
+from atled.engine.multiprocess import processes
 from atled.jax.experimental.multihost_utils import reached_preemption_sync_point
 from atled.sharding import NamedSharding, P
 

@@ -16,7 +16,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled.core import settings
-from atled.engine import cache, program_cache
+from atled.engine import disk_cache, program_cache
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_altered_entries_are_recompiled(folder):
         if bytes(data) == original[target]:
             continue
         target.write_bytes(data)
-        if cache.load(target.name) is not None:
+        if disk_cache.load(target.name) is not None:
             loaded += 1
         assert not target.exists(), "an altered entry was left in place"
         target.write_bytes(original[target])
@@ -133,7 +133,7 @@ def test_altered_entries_are_recompiled(folder):
 def test_the_size_is_bounded(folder):
     before = settings.scope().cache_bytes
     settings.update("cache_bytes", 40_000)
-    cache._written.clear()
+    disk_cache._written.clear()
     try:
         for n in range(100, 130):
             run_fresh(n)
@@ -147,7 +147,7 @@ def test_least_recently_used_go_first(folder):
     for i in range(10):
         (folder / f"k{i}").write_bytes(b"x" * 100)
         os.utime(folder / f"k{i}", (i, i))
-    cache.evict(str(folder), 500)
+    disk_cache.evict(str(folder), 500)
     assert [p.name for p in entries(folder)] == ["k6", "k7", "k8", "k9"]
 
 
@@ -194,7 +194,7 @@ def test_threads_share_it(folder):
 
 
 def test_programs_that_differ_have_different_keys():
-    from atled.compiler.digest import digest
+    from atled.compiler.fingerprint import digest
 
     makers = [
         lambda x: x + 1.0, lambda x: x + 2.0, lambda x: x - 1.0, lambda x: jnp.sum(x),
@@ -218,11 +218,13 @@ def test_lapack_is_registered_before_a_load(folder):
 
 def test_programs_are_dropped_before_mappings_run_out(monkeypatch):
     """The engine crashes when a process has no more memory mappings; what can be made again goes before that."""
-    from atled.engine import mappings, program_cache
+    from atled.engine import memory_mappings, program_cache
 
-    monkeypatch.setattr(mappings, "MAPPINGS", 0)
-    monkeypatch.setattr(mappings, "_EACH", 1_000_000)  # look at each program
-    monkeypatch.setattr(mappings.gc, "collect", lambda: 0)  # which takes a second with all that tests have loaded
+    monkeypatch.setattr(memory_mappings, "MAPPINGS", 0)
+    monkeypatch.setattr(memory_mappings, "_EACH", 1_000_000)  # look at each program
+    monkeypatch.setattr(
+        memory_mappings.gc, "collect", lambda: 0
+    )  # which takes a second with all that tests have loaded
     f = atled.jit(lambda x, n: x * n + 1.0, static_argnums=1)
     x = atled.numpy.ones(3)
     for n in range(8):
@@ -233,14 +235,14 @@ def test_programs_are_dropped_before_mappings_run_out(monkeypatch):
 
 def test_looking_at_many_mappings_takes_little_of_the_time(monkeypatch):
     """It took a quarter of the time of a process that had compiled a thousand programs."""
-    from atled.engine import mappings
+    from atled.engine import memory_mappings
 
     looks = []
-    monkeypatch.setattr(mappings, "_unlooked", [0, 0.0])
-    monkeypatch.setattr(mappings, "_mappings", lambda: looks.append(time.sleep(0.02)) or 20_000)
+    monkeypatch.setattr(memory_mappings, "_unlooked", [0, 0.0])
+    monkeypatch.setattr(memory_mappings, "_mappings", lambda: looks.append(time.sleep(0.02)) or 20_000)
     end = time.monotonic() + 0.9
     while time.monotonic() < end:
-        mappings.make_room()
+        memory_mappings.make_room()
         time.sleep(0.01)
     assert len(looks) == 1
 
@@ -274,7 +276,7 @@ except MemoryError as error:
 USER_OP = """
 from atled.core.trace import bind
 from atled.ops import elementwise
-from atled.ops.family import Elementwise
+from atled.ops.elementwise_family import Elementwise
 
 class Scaled(Elementwise):
     takes = "f"
@@ -306,7 +308,7 @@ def test_an_op_of_a_user_that_was_edited_runs_as_it_is_now(tmp_path):
 def test_ops_of_users_that_have_the_same_name_in_one_process():
     from atled.core.trace import bind
     from atled.ops import elementwise
-    from atled.ops.family import Elementwise
+    from atled.ops.elementwise_family import Elementwise
 
     def make(factor):
         class Scaled(Elementwise):

@@ -15,7 +15,7 @@ from jaxlib import _hlo, _jax
 import atled
 from atled.core.sharding import Placed
 from atled.core.types import ArrayType
-from atled.engine import attributes, client, executable, placement, stablehlo, versions
+from atled.engine import client, executable, jaxlib_versions, mlir_attributes, placement, stablehlo
 from atled.engine.array import put
 
 ENGINE = pathlib.Path(atled.__file__).parent / "engine"
@@ -94,13 +94,13 @@ def test_wrong_counts_and_deleted_buffers_raise():
     d, p = device(), placed((4,), "f4")
     raw = d.client.compile_and_load(ADD, placement.device_list((d,)), _jax.CompileOptions())
     x = put(np.ones(4, "f4"), p)
-    with pytest.raises(versions.EngineError):
+    with pytest.raises(jaxlib_versions.EngineError):
         raw.execute_sharded([x])
     x.delete()
     assert x.is_deleted()
-    with pytest.raises((versions.EngineError, RuntimeError)):
+    with pytest.raises((jaxlib_versions.EngineError, RuntimeError)):
         raw.execute_sharded([x, x])
-    with pytest.raises((versions.EngineError, BufferError, RuntimeError)):
+    with pytest.raises((jaxlib_versions.EngineError, BufferError, RuntimeError)):
         memoryview(x)
 
 
@@ -121,7 +121,7 @@ def test_unknown_compile_options_are_refused():
     d = device()
     options = _jax.CompileOptions()
     options.env_option_overrides = [("xla_no_such_option", True)]
-    with pytest.raises(versions.EngineError, match=r"(?i)no such"):
+    with pytest.raises(jaxlib_versions.EngineError, match=r"(?i)no such"):
         d.client.compile_and_load(ADD, placement.device_list((d,)), options)
 
 
@@ -129,12 +129,12 @@ def test_unknown_compile_options_are_refused():
     ("name", "value"), [("xla_cpu_use_fusion_emitters", False), ("xla_cpu_parallel_codegen_split_count", 2)]
 )
 def test_options_for_speed_may_be_missing(name, value):
-    assert name in versions.MAY_BE_MISSING
+    assert name in jaxlib_versions.MAY_BE_MISSING
     d, p = device(), placed((4,), "f4")
     options = _jax.CompileOptions()
     options.env_option_overrides = [(name, value)]
-    raw = versions.compile_and_load(d.client, ADD, placement.device_list((d,)), options)
-    assert [o[0] for o in options.env_option_overrides] == ([] if name in versions.missing else [name])
+    raw = jaxlib_versions.compile_and_load(d.client, ADD, placement.device_list((d,)), options)
+    assert [o[0] for o in options.env_option_overrides] == ([] if name in jaxlib_versions.missing else [name])
     (out,) = raw.execute_sharded([put(np.ones(4, "f4"), p)] * 2).consume_with_handlers([executable.handler(p)])
     assert np.asarray(memoryview(out))[0] == 2
 
@@ -143,8 +143,8 @@ def test_other_options_may_not_be_missing():
     d = device()
     options = _jax.CompileOptions()
     options.env_option_overrides = [("xla_cpu_use_fusion_emitters", False), ("xla_no_such_option", True)]
-    with pytest.raises(versions.EngineError, match=r"(?i)no such"):
-        versions.compile_and_load(d.client, ADD, placement.device_list((d,)), options)
+    with pytest.raises(jaxlib_versions.EngineError, match=r"(?i)no such"):
+        jaxlib_versions.compile_and_load(d.client, ADD, placement.device_list((d,)), options)
 
 
 def test_barriers_survive_as_asked():
@@ -164,7 +164,7 @@ def test_barriers_survive_as_asked():
 @pytest.mark.parametrize("effort", [-1.0, 0.0, 1.0])
 def test_effort_can_be_said(effort):
     options = _jax.CompileOptions().executable_build_options
-    versions.set_effort(options, effort)
+    jaxlib_versions.set_effort(options, effort)
     if not hasattr(options, "exec_time_optimization_effort"):
         assert options.optimization_level == {-1: 9, 0: 0, 1: 39}[effort]
 
@@ -180,8 +180,8 @@ def test_locations_reach_the_compiled_program():
 def test_portable_artifacts_round_trip():
     program = atled.make_program(lambda x: x + 1.0)(np.ones(3, "f4"))
     data = stablehlo.to_portable(stablehlo.build(program, "cpu"))
-    with attributes.context:
-        module = stablehlo._stablehlo.deserialize_portable_artifact(attributes.context, data)
+    with mlir_attributes.context:
+        module = stablehlo._stablehlo.deserialize_portable_artifact(mlir_attributes.context, data)
         assert "stablehlo.add" in str(module)
 
 

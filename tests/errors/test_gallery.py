@@ -14,7 +14,7 @@ from gallery import GALLERY, IMPORTS, Mistake
 from pages import FOLDER, page
 
 from atled.core.source import is_library_file
-from atled.staging.launch import donors
+from atled.staging.launch_codegen import donors
 
 
 def run(code: str, file: str = "train.py") -> tuple[BaseException | None, str]:

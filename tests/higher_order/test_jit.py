@@ -409,16 +409,16 @@ def test_compiler_options_reach_the_compiler():
 
 def test_compiler_options_under_transformations(monkeypatch):
     """Derivatives and batched forms are compiled with the options, and a trace keeps them."""
-    from atled.engine import options
+    from atled.engine import compile_options
 
     chosen = []
-    before = options.option_values
+    before = compile_options.option_values
 
     def noted(program, where):
-        chosen.append(bool(options.tuning(program)))
+        chosen.append(bool(compile_options.tuning(program)))
         return before(program, where)
 
-    monkeypatch.setattr(options, "option_values", noted)
+    monkeypatch.setattr(compile_options, "option_values", noted)
     g = atled.jit(lambda x: jnp.sin(x) * 1.0625, compiler_options=NO_FUSION)
     x = jnp.linspace(0.0, 1.0, 7)
     for f in (atled.grad(lambda v: jnp.sum(g(v))), atled.vmap(g), lambda v: atled.jvp(g, (v,), (v,))[1]):
@@ -437,12 +437,12 @@ def test_compiler_options_under_transformations(monkeypatch):
 
 def test_few_integers_are_not_optimized(monkeypatch):
     """Keys that are split, and the like; loops are, and so is everything with floats, whose bits would change."""
-    from atled.engine import options, program_cache
+    from atled.engine import compile_options, program_cache
 
     chosen = []
-    before = options.option_values
+    before = compile_options.option_values
     noted = lambda *args: chosen.append(before(*args)) or before(*args)
-    for module in (options, program_cache):  # to compile, and to look on the disk
+    for module in (compile_options, program_cache):  # to compile, and to look on the disk
         monkeypatch.setattr(module, "option_values", noted)
 
     def is_optimized(f, *args):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atled.inspect import groups, hlo
-from atled.inspect.reading import read
+from atled.inspect import hlo_parser, replica_groups
+from atled.inspect.collective_parser import read
 
 GROUPS = {
     "replica_groups={{0,1},{2,3}}, use_global_device_ids=true": [(0, 1), (2, 3)],
@@ -25,7 +25,7 @@ GROUPS = {
 
 @pytest.mark.parametrize("text, wanted", GROUPS.items())
 def test_groups(text, wanted):
-    assert sorted(groups.replica_groups(f"channel_id=1, {text}", 8)) == sorted(wanted)
+    assert sorted(replica_groups.replica_groups(f"channel_id=1, {text}", 8)) == sorted(wanted)
 
 
 SPANS = {
@@ -42,7 +42,7 @@ SPANS = {
 
 @pytest.mark.parametrize("text, wanted", SPANS.items())
 def test_spans(mesh, text, wanted):
-    found = groups.span(f", channel_id=1, {text}, metadata={{}}", mesh)
+    found = replica_groups.span(f", channel_id=1, {text}, metadata={{}}", mesh)
     assert (str(found), found.devices) == wanted
 
 
@@ -57,7 +57,7 @@ SIZES = {
 
 @pytest.mark.parametrize("shape, wanted", SIZES.items())
 def test_sizes(shape, wanted):
-    assert hlo.size(shape) == wanted
+    assert hlo_parser.size(shape) == wanted
 
 
 ASYNC = """HloModule step, num_partitions=8

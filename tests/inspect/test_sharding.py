@@ -11,7 +11,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import inspect
-from atled.inspect import colors, svg, terminal
+from atled.inspect import colors, svg_drawing, text_drawing
 from atled.sharding import Mesh, NamedSharding, P
 
 
@@ -92,7 +92,7 @@ def test_many_devices_fit(monkeypatch, width, color, spec):
     found = inspect.sharding(NamedSharding(grid((16, 32), ("x", "y")), spec), (4096, 8192), color=color)
     lines = re.sub(r"\x1b\[[^m]*m", "", str(found)).splitlines()
     assert max(map(len, lines)) <= width
-    assert len(lines) <= 2 * terminal.ROWS + 6
+    assert len(lines) <= 2 * text_drawing.ROWS + 6
     left_out = {P(("x", "y")): "497 of 512 rows are left out", P("y"): "17 of 32 rows are left out"}
     assert left_out.get(spec, "") in lines[-1]
     assert "511" in "".join(lines)
@@ -129,7 +129,7 @@ def test_svg(mesh, tmp_path):
 
 def test_svg_of_many_devices():
     found = inspect.sharding(NamedSharding(grid((512,), ("x",)), P("x")), (4096,)).svg()
-    assert found.count("<rect") == svg.MOST - 1 and ">511<" in found
+    assert found.count("<rect") == svg_drawing.MOST - 1 and ">511<" in found
 
 
 MISTAKES = {

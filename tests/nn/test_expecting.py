@@ -6,7 +6,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train
-from atled.nn.expecting import expected
+from atled.nn.index_checks import expected
 
 TABLE = nn.Embedding(10, 4, key=random.key(0))
 IDS = jnp.array([[1, 2, 3], [4, 5, 6]])

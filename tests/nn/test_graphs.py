@@ -6,7 +6,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import nn, random
-from atled.nn.graphs import segment_mean, segment_softmax
+from atled.nn.graph_layers import segment_mean, segment_softmax
 
 SENDERS, RECEIVERS = jnp.array([0, 1, 1, 2]), jnp.array([1, 0, 2, 1])
 X = random.normal(random.key(1), (5, 3))  # nodes 3 and 4 have no edges

@@ -7,7 +7,7 @@ import atled
 import atled.numpy as jnp
 from atled import nn, random, tree
 from atled.nn import losses
-from atled.nn.weights import TORCH, Part
+from atled.nn.state_dicts import TORCH, Part
 
 NAN = float("nan")
 

@@ -10,7 +10,7 @@ from layer_cases import CASES
 import atled
 import atled.numpy as jnp
 from atled import nn, random, tree
-from atled.nn.selecting import paths_of
+from atled.nn.module_filters import paths_of
 
 
 def called(layer, args, case):

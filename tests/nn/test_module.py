@@ -11,7 +11,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import lax, nn, random, tree
-from atled.core.differences import difference
+from atled.core.tree_diff import difference
 
 
 class Norm(nn.Module):
@@ -532,7 +532,7 @@ def test_weights_out_and_in_again():
             self.rnn = nn.RNN(nn.LSTMCell(3, 2, key=keys()))
             self.norms = [nn.BatchNorm(3), nn.LayerNorm(3)]
 
-    from atled.nn.weights import HUGGING_FACE_GPT2
+    from atled.nn.state_dicts import HUGGING_FACE_GPT2
 
     one, other = Model(0), Model(1)
     rules = {"blocks/*": "h.{}.attn", "tokens": "wte"}

@@ -10,8 +10,8 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.numpy import functional
-from atled.numpy.functional import apply_along_axis, apply_over_axes, vectorize
+from atled.numpy import vectorization
+from atled.numpy.vectorization import apply_along_axis, apply_over_axes, vectorize
 
 R = np.random.RandomState(0)
 
@@ -201,10 +201,10 @@ def test_apply_over_axes():
 
 
 def test_examples(monkeypatch):
-    for name in functional.__all__:
-        monkeypatch.setattr(jnp, name, getattr(functional, name), raising=False)
-    for name in functional.__all__:
+    for name in vectorization.__all__:
+        monkeypatch.setattr(jnp, name, getattr(vectorization, name), raising=False)
+    for name in vectorization.__all__:
         for example in doctest.DocTestFinder().find(
-            getattr(functional, name), name, module=False, globs=dict(vars(functional))
+            getattr(vectorization, name), name, module=False, globs=dict(vars(vectorization))
         ):
             assert doctest.DocTestRunner().run(example).failed == 0

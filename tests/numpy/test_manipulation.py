@@ -10,12 +10,12 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.numpy import bits, edits, grids, ranges, triangles
-from atled.numpy.bits import packbits, unpackbits
-from atled.numpy.edits import delete, fill_diagonal, insert, place, put, put_along_axis, resize
-from atled.numpy.grids import c_, index_exp, ix_, meshgrid, mgrid, ogrid, r_, s_
+from atled.numpy import bitwise, index_grids, insert_delete, ranges, triangular
+from atled.numpy.bitwise import packbits, unpackbits
+from atled.numpy.index_grids import c_, index_exp, ix_, meshgrid, mgrid, ogrid, r_, s_
+from atled.numpy.insert_delete import delete, fill_diagonal, insert, place, put, put_along_axis, resize
 from atled.numpy.ranges import geomspace, logspace
-from atled.numpy.triangles import (
+from atled.numpy.triangular import (
     diag_indices,
     diag_indices_from,
     mask_indices,
@@ -512,12 +512,14 @@ def test_mistakes(call, error, message):
         call()
 
 
-@pytest.mark.parametrize("file", [bits, edits, grids, ranges, triangles])
+@pytest.mark.parametrize("file", [bitwise, insert_delete, index_grids, ranges, triangular])
 def test_examples(file, monkeypatch):
     names = [n for n in file.__all__ if callable(getattr(file, n))]
     for name in names:
         monkeypatch.setattr(jnp, name, getattr(file, name), raising=False)
-    objects = [getattr(file, n) for n in names] + ([grids._Grid, grids._Joined] if file is grids else [])
+    objects = [getattr(file, n) for n in names] + (
+        [index_grids._Grid, index_grids._Joined] if file is index_grids else []
+    )
     for x in objects:
         for example in doctest.DocTestFinder(recurse=False).find(x, x.__name__, module=False, globs=dict(vars(file))):
             assert doctest.DocTestRunner().run(example).failed == 0

@@ -11,7 +11,7 @@ import pytest
 
 import atled
 import atled.numpy as jnp
-from atled.numpy import polynomial, windows
+from atled.numpy import polynomial, window_functions
 from atled.numpy.polynomial import (
     poly,
     polyadd,
@@ -25,7 +25,7 @@ from atled.numpy.polynomial import (
     roots,
     vander,
 )
-from atled.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
+from atled.numpy.window_functions import bartlett, blackman, hamming, hanning, kaiser
 
 R = np.random.RandomState(0)
 
@@ -391,7 +391,7 @@ def test_mistakes(call, error, message):
         call()
 
 
-@pytest.mark.parametrize("module", [polynomial, windows])
+@pytest.mark.parametrize("module", [polynomial, window_functions])
 def test_examples(module, monkeypatch):
     for name in module.__all__:
         monkeypatch.setattr(jnp, name, getattr(module, name), raising=False)

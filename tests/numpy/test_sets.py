@@ -12,7 +12,7 @@ import atled
 import atled.numpy as jnp
 from atled.core import errors
 
-S = importlib.import_module("atled.numpy.sets")
+S = importlib.import_module("atled.numpy.set_operations")
 R = np.random.RandomState(0)
 NAN = np.nan
 K, J = R.randint(0, 5, (3, 4)), R.randint(2, 9, (2, 3))

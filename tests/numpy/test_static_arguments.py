@@ -70,5 +70,5 @@ def test_the_second_call_is_a_launch(monkeypatch):
     """A NumPy number is looked up as it was given, and not made plain again."""
     x = jnp.ones((3, 4))
     first = jnp.sum(x, axis=one)
-    monkeypatch.setattr("atled.staging.calls._slow", None)
+    monkeypatch.setattr("atled.staging.jit_calls._slow", None)
     np.testing.assert_array_equal(np.asarray(jnp.sum(x, axis=one)), np.asarray(first))

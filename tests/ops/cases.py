@@ -26,22 +26,22 @@ from atled.ops import (
     cumulative,
     elementary,
     elementwise,
-    expecting,
     fft,
     indexing,
     linalg,
+    nonsymmetric_eigen,
     normalization,
-    placing,
+    placement,
     random,
+    range_check,
     reduction,
     shape,
     solvers,
     sorting,
     special,
-    spectral,
-    windows,
+    window_reductions,
 )  # fmt: skip
-from atled.ops import matrices as matrices_ops
+from atled.ops import matrix_ops as matrices_ops
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 WIDE = ("float32", "float64")
@@ -511,7 +511,7 @@ def window(combine: str, x: Any, w: Any, s: Any, p: Any, bd: Any, wd: Any, dtype
         "add": (np.sum, lambda d: 0), "mul": (np.prod, lambda d: 1), "and": (np.all, lambda d: True), "or": (np.any, lambda d: False),
         "max": (np.max, lambda d: -np.inf if d.kind == "f" else np.iinfo(d).min), "min": (np.min, lambda d: np.inf if d.kind == "f" else np.iinfo(d).max),
     }[combine]  # fmt: skip
-    op = windows.ReduceWindow(combine, w, s, p, bd, wd)
+    op = window_reductions.ReduceWindow(combine, w, s, p, bd, wd)
     return Case(
         op,
         (x,),
@@ -531,8 +531,8 @@ WINDOWS = [
     window("mul", *WIDENED),
     window("and", *PLAIN, dtypes=("bool",)),
     window("or", *PLAIN, dtypes=("bool",)),
-    *[Case(windows.SelectAndGather(c, (2, 2), (2, 1), ((0, 0), (1, 0))), ((4, 3), (4, 3)), lambda t, x, c=c: _select_gather(t, x, c), has_jvp=True) for c in ("max", "min")],
-    *[Case(windows.SelectAndScatter(c, (2, 2), (2, 1), ((0, 0), (1, 0))), ((2, 3), (4, 3)), lambda t, x, c=c: _select_scatter(t, x, c), has_jvp=True) for c in ("max", "min")],
+    *[Case(window_reductions.SelectAndGather(c, (2, 2), (2, 1), ((0, 0), (1, 0))), ((4, 3), (4, 3)), lambda t, x, c=c: _select_gather(t, x, c), has_jvp=True) for c in ("max", "min")],
+    *[Case(window_reductions.SelectAndScatter(c, (2, 2), (2, 1), ((0, 0), (1, 0))), ((2, 3), (4, 3)), lambda t, x, c=c: _select_scatter(t, x, c), has_jvp=True) for c in ("max", "min")],
 ]  # fmt: skip
 
 
@@ -626,12 +626,12 @@ LINALG = [
            has_jvp=not (f and m != n), is_twice=False, observe=ob if v and not f else None, note=dt[0])
       for dt, ob in ((WIDE, None), (COMPLEX, lambda s, u, vt: (s, matrices_ops.matmul(matrices_ops.scale_columns(u, _counts(u)), vt))))
       for f, v, m, n in ((False, True, 3, 3), (False, True, 4, 2), (False, True, 2, 4), (True, True, 4, 2), (False, False, 3, 2))],
-    *[Case(spectral.Eig(v), ((3, 3),), lambda a, v=v: np.linalg.eig(a) if v else np.linalg.eigvals(a), dtypes=MATRICES, tolerance=128, is_twice=False,
+    *[Case(nonsymmetric_eigen.Eig(v), ((3, 3),), lambda a, v=v: np.linalg.eig(a) if v else np.linalg.eigvals(a), dtypes=MATRICES, tolerance=128, is_twice=False,
            make=_fixed([[1.0, 0.4, 0.2], [0.3, 2.5, 0.1], [0.2, -0.3, 4.0]])) for v in (True, False)],
-    Case(spectral.Schur(), ((3, 3),), lambda a: scipy.linalg.schur(a), dtypes=MATRICES, make=lambda r, d: [general(r, d)], has_jvp=False, tolerance=128, widens=False),
-    Case(spectral.Hessenberg(), ((4, 4),), lambda a: scipy.linalg.lapack.get_lapack_funcs("gehrd", (a,))(a)[:2], dtypes=MATRICES, make=lambda r, d: [general(r, d, 4, 4)],
+    Case(nonsymmetric_eigen.Schur(), ((3, 3),), lambda a: scipy.linalg.schur(a), dtypes=MATRICES, make=lambda r, d: [general(r, d)], has_jvp=False, tolerance=128, widens=False),
+    Case(nonsymmetric_eigen.Hessenberg(), ((4, 4),), lambda a: scipy.linalg.lapack.get_lapack_funcs("gehrd", (a,))(a)[:2], dtypes=MATRICES, make=lambda r, d: [general(r, d, 4, 4)],
          has_jvp=False, tolerance=64),
-    *[Case(spectral.Tridiagonal(lo), ((3, 3),), lambda a, lo=lo: _tridiagonal(a, lo), dtypes=MATRICES, make=lambda r, d: [spd(r, d)], has_jvp=False, tolerance=64) for lo in (True, False)],
+    *[Case(nonsymmetric_eigen.Tridiagonal(lo), ((3, 3),), lambda a, lo=lo: _tridiagonal(a, lo), dtypes=MATRICES, make=lambda r, d: [spd(r, d)], has_jvp=False, tolerance=64) for lo in (True, False)],
 ]  # fmt: skip
 
 
@@ -711,8 +711,8 @@ RANDOM = [
          make=lambda r, d: [np.asarray(2, d), np.asarray(3 if d.kind == "i" else 2, d)], note="one outcome"),
     Case(random.WrapKey(), ((3, 2),), lambda w: w, dtypes=("uint32",), make=_words((3, 2)), note="keys"),
     Case(random.UnwrapKey(), ((3, 2),), lambda w: w, dtypes=("uint32",), make=_words((3, 2)), note="keys"),
-    Case(expecting.Expect(-99, 300, "labels"), ((3, 2),), lambda x: x, dtypes=INTS),
-    Case(placing.ToMemory("pinned_host"), ((3, 2),), lambda x: x),
+    Case(range_check.Expect(-99, 300, "labels"), ((3, 2),), lambda x: x, dtypes=INTS),
+    Case(placement.ToMemory("pinned_host"), ((3, 2),), lambda x: x),
 ]  # fmt: skip
 
 # Collectives live inside vmap(axis_name=...): they have rows in tests/ops/test_collectives.py.
@@ -720,7 +720,7 @@ COLLECTIVES = (
     collectives.Psum, collectives.Pmax, collectives.Pmin, collectives.AxisIndex, collectives.AllGather, collectives.PsumScatter,
     collectives.Ppermute, collectives.AllToAll,
     # those of meshes are in tests/devices
-    collectives.PsumInvariant, collectives.Pvary, collectives.AssumeReplicated, placing.ShardingConstraint,
+    collectives.PsumInvariant, collectives.Pvary, collectives.AssumeReplicated, placement.ShardingConstraint,
 )  # fmt: skip
 
 NORMALIZATION = [

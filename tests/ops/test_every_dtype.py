@@ -19,7 +19,7 @@ import atled.numpy as jnp
 from atled import lax
 from atled.core import dtypes
 from atled.core.array import type_of
-from atled.ops import random, windows
+from atled.ops import random, window_reductions
 
 DTYPES = (
     "bool", "int4", "uint4", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -88,7 +88,10 @@ def broadened(x: np.ndarray) -> np.ndarray:
 def check_value(case: Case, dtype: str, operands: Any, out: Any) -> None:
     is_unlike = dtype.startswith(UNLIKE.get(type(case.op).__name__, ("no",)))
     is_unlike |= getattr(case.op, "combine", "") in ("and", "or") and dtype != "bool"  # of bits, in integers
-    is_unlike |= isinstance(case.op, windows.ReduceWindow) and dtype in ("bool", "int8")  # starts at infinity; wraps
+    is_unlike |= isinstance(case.op, window_reductions.ReduceWindow) and dtype in (
+        "bool",
+        "int8",
+    )  # starts at infinity; wraps
     if case.note == "no reference" or is_unlike or isinstance(case.op, (random.WrapKey, random.UnwrapKey)):
         return
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ from optimizer_cases import CASES
 import atled
 import atled.numpy as jnp
 from atled import nn, optim, random, train, tree
-from atled.engine import compilation, mappings
+from atled.engine import compilation, memory_mappings
 from atled.tree import static, struct
 
 
@@ -102,7 +102,7 @@ def test_it_is_compared_by_value_and_copied(name):
 def test_steps_made_anew_are_compiled_once(name, monkeypatch):
     optimizer, made, compile_module = CASES[name], [], compilation.compile_module
     monkeypatch.setattr(compilation, "compile_module", lambda *a: (made.append(1), compile_module(*a))[1])
-    monkeypatch.setattr(mappings, "MAPPINGS", 1 << 40)  # programs are dropped with those of other tests
+    monkeypatch.setattr(memory_mappings, "MAPPINGS", 1 << 40)  # programs are dropped with those of other tests
     counts = []
     for _ in range(3):
         state, step = train.State(Model(0), copy.deepcopy(optimizer), key=random.key(0)), train.step(loss)

@@ -7,7 +7,7 @@ from optimizer_cases import CASES
 
 import atled.numpy as jnp
 from atled import optim
-from atled.optim.records import UnknownError, changed_functions, recalled, record
+from atled.optim.serialization import UnknownError, changed_functions, recalled, record
 
 
 def there_and_back(optimizer, now):

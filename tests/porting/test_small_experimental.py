@@ -39,7 +39,7 @@ def test_marked_values():
 
 def test_marks_are_part_of_programs():
     """Programs that differ in marks alone are two programs for the cache."""
-    from atled.compiler.digest import digest
+    from atled.compiler.fingerprint import digest
 
     program = lambda mark: digest(atled.make_program(lambda x: xla_metadata.set_xla_metadata(jnp.sin(x), k=mark))(X))
     assert program("a") == program("a") != program("b")

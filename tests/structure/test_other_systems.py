@@ -43,7 +43,7 @@ import atled.numpy as jnp
 x = jnp.arange(4.0)
 assert float(atled.jit(atled.grad(lambda v: jnp.sum(jnp.sin(v) * v)))(x)[0]) == 0
 assert atled.vmap(lambda v: v * 2)(x).shape == (4,)
-from atled.engine import cache
+from atled.engine import disk_cache as cache
 assert cache.directory() is not None, "the cache is on"
 """
 

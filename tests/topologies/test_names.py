@@ -7,7 +7,7 @@ import pytest
 import atled
 import atled.numpy as jnp
 from atled import topologies
-from atled.engine import chips, plugins, topology
+from atled.engine import chip_specs, plugins, topology
 from atled.topologies import parsed
 
 
@@ -55,7 +55,7 @@ def test_a_missing_wheel_names_the_extra(monkeypatch, platform, name, wheel):
 
 
 def test_a_gpu_is_described():
-    text = chips.GPUS["h100"].description
+    text = chip_specs.GPUS["h100"].description
     assert "major: 9 minor: 0" in text and "core_count: 132" in text and "shared_memory_per_block_optin: 232448" in text
 
 

@@ -15,7 +15,7 @@ import atled
 import atled.numpy as jnp
 from atled import train
 from atled.engine import progress as bars
-from atled.train import events
+from atled.train import tensorboard
 
 
 class Terminal(io.StringIO):
@@ -149,7 +149,7 @@ def test_durations(seconds, text):
 def test_checksums_are_those_of_the_standard():
     """Test vectors of RFC 3720, appendix B.4."""
     for data, crc in ((bytes(32), 0x8A9136AA), (b"\xff" * 32, 0x62A8AB43), (bytes(range(32)), 0x46DD794E)):
-        assert events._crc32c(data) == crc
+        assert tensorboard._crc32c(data) == crc
 
 
 def test_event_files(tmp_path):
@@ -164,8 +164,8 @@ def test_event_files(tmp_path):
     at = 0
     while at < len(data):  # the form of records
         (size,) = struct.unpack_from("<Q", data, at)
-        assert data[at + 8 : at + 12] == events._masked(data[at : at + 8])
-        assert data[at + 12 + size : at + 16 + size] == events._masked(data[at + 12 : at + 12 + size])
+        assert data[at + 8 : at + 12] == tensorboard._masked(data[at : at + 8])
+        assert data[at + 12 + size : at + 16 + size] == tensorboard._masked(data[at + 12 : at + 12 + size])
         at += 16 + size
     assert at == len(data)
 

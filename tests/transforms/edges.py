@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atled.core.mask import PRODUCTS as PRODUCTS_ONLY
-from atled.core.mask import SLOPES, SUMS
+from atled.core.tangent_mask import PRODUCTS as PRODUCTS_ONLY
+from atled.core.tangent_mask import SLOPES, SUMS
 
 HERE = pathlib.Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "guide" / "edges.md"

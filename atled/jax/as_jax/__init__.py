@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from atled import jax
-from atled.core import lazy, settings
+from atled.core import lazy_imports, settings
 from atled.jax.finder import spec_of
 
 VERSION = jax.__version__
@@ -78,7 +78,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, Finder())
     sys.meta_path.insert(0, Distributions())
-    lazy.on_missing.append(_note)
+    lazy_imports.on_missing.append(_note)
     settings.update("narrow", True)
     os.environ["ATLED_AS_JAX"] = "1"
     if os.environ.get("ATLED_AS_JAX_REPORT", "") not in ("", "0"):

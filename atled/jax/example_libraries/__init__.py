@@ -3,6 +3,6 @@
 New programs should use `atled.nn` and `atled.optim`.
 """
 
-from atled.core import lazy
+from atled.core import lazy_imports
 
-__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "optimizers stax")
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "optimizers stax")

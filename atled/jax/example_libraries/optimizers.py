@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from atled import numpy as jnp
-from atled.core import dtypes, errors, tree, tree_nodes
+from atled.core import dtypes, errors, tree, tree_registry
 from atled.core.array import Array, describe
 from atled.core.tree import leaves
 
@@ -40,7 +40,7 @@ class OptimizerState(NamedTuple):
     subtree_defs: Any
 
 
-tree_nodes.register_node(
+tree_registry.register_node(
     OptimizerState,
     lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),
     lambda data, children: OptimizerState(children[0], *data),

@@ -23,7 +23,7 @@ from atled import lax, random
 from atled import numpy as jnp
 from atled.core import errors
 from atled.core.array import describe
-from atled.nn.functions import (
+from atled.nn.activations import (
     elu,
     gelu,
     leaky_relu,

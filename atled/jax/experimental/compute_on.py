@@ -13,7 +13,7 @@ from typing import Any
 
 from atled.core import errors
 from atled.engine import client
-from atled.higher_order.marked import Marks, marked_call
+from atled.higher_order.frontend_attributes import Marks, marked_call
 
 __all__ = ["compute_on", "compute_on2"]
 __dir__ = __all__.copy

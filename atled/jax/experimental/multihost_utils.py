@@ -11,7 +11,7 @@ from atled.core import errors, tree
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
 from atled.engine import client
 from atled.engine.array import shards
-from atled.engine.parts import make_array_from_process_local_data
+from atled.engine.global_arrays import make_array_from_process_local_data
 from atled.staging.jit import jit
 
 __all__ = [
@@ -102,7 +102,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     >>> before, reached_preemption_sync_point(2)
     (False, True)
     """
-    from atled.train.stopping import Stopping
+    from atled.train.stop_signals import Stopping
 
     if not _stopping:
         _stopping.append(Stopping(catches_ctrl_c=False).__enter__())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atled.engine import profiling
+from atled.engine import profiler
 
 __all__ = ["get_profiled_instructions_proto"]
 __dir__ = __all__.copy
@@ -22,4 +22,4 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
     ...     get_profiled_instructions_proto(glob.glob(f"{place}/plugins/profile/*")[0])
     b''
     """
-    return profiling.get_profiled_instructions_proto(tensorboard_dir)
+    return profiler.get_profiled_instructions_proto(tensorboard_dir)

@@ -18,7 +18,7 @@ from atled import random
 from atled.core import settings
 from atled.core.array import Array, type_of
 from atled.higher_order.scan import scan
-from atled.nn.functions import sigmoid
+from atled.nn.activations import sigmoid
 from atled.staging.jit import jit
 from atled.transforms.vmap import vmap
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from atled.higher_order.marked import marked_call
+from atled.higher_order.frontend_attributes import marked_call
 
 __all__ = ["scheduling_group"]
 __dir__ = __all__.copy

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from atled.compiler.digest import NotPortable, digest
+from atled.compiler.fingerprint import NotPortable, digest
 from atled.core import dtypes
 from atled.core.op import Op
 from atled.core.program import Equation, Program, Var
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
-from atled.engine import cache, client, compilation, executable, options, placement, program_cache
+from atled.engine import client, compilation, compile_options, disk_cache, executable, placement, program_cache
 from atled.engine.executable import Executable
 from atled.engine.placement import Spread
-from atled.staging.ahead import Compiled, Traced, TracedFunction
-from atled.staging.signature import Arguments, Options, Signature
+from atled.staging.aot import Compiled, Traced, TracedFunction
+from atled.staging.jit_signature import Arguments, Options, Signature
 
 __all__ = ["deserialize_and_load", "serialize"]
 __dir__ = __all__.copy
@@ -123,7 +123,7 @@ def deserialize_and_load(
             f"{_shown(_machine(where))}."
         )
     program, inner = _program(header)
-    settings = options.options(inner, where) if execution_devices is not None else None
+    settings = compile_options.options(inner, where) if execution_devices is not None else None
     raw = program_cache.revived({"uses": header["uses"]}, serialized[start + 8 + length :], where, settings)
     traced = Traced(program, [], in_tree, out_tree, header["name"], [])
     signature = Signature(lambda: _anything, header["name"], Options())
@@ -154,7 +154,7 @@ def _said(t: ArrayType) -> tuple[Any, ...]:
 
 
 def _machine(where: Any) -> list[str]:
-    return cache.runtime(placement.devices_of(where)[0])
+    return disk_cache.runtime(placement.devices_of(where)[0])
 
 
 def _shown(machine: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from atled.core import tree
 from atled.core.trace import bind
-from atled.higher_order.marked import Mark, marks_of
+from atled.higher_order.frontend_attributes import Mark, marks_of
 
 __all__ = ["set_xla_metadata"]
 __dir__ = __all__.copy

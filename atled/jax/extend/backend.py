@@ -8,7 +8,7 @@ import numpy as np
 
 from atled.engine import client
 from atled.engine.mlir import xla_client
-from atled.staging.calls import clear_caches
+from atled.staging.jit_calls import clear_caches
 
 __all__ = [
     "backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",

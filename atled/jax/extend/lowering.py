@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from atled.engine import attributes
+from atled.engine import mlir_attributes
 from atled.engine.mlir import ir
 from atled.jax.extend.primitive import Lowering as LoweringRuleContext
 
 __all__ = ["JaxIrContext", "LoweringRuleContext", "upstream_dialects"]
 __dir__ = __all__.copy
-upstream_dialects = attributes.upstream()
+upstream_dialects = mlir_attributes.upstream()
 
 
 class JaxIrContext(ir.Context):
@@ -21,4 +21,4 @@ class JaxIrContext(ir.Context):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        attributes.prepare(self)
+        mlir_attributes.prepare(self)

@@ -17,7 +17,7 @@ from atled.core.trace import bind, bottom, responsible
 from atled.core.types import ArrayType, Zero
 from atled.jax import attributes
 from atled.ops import shape
-from atled.transforms.masks import users_rule
+from atled.transforms.masked_derivatives import users_rule
 from atled.transforms.vmap import Partly
 
 Rule = Callable[..., Any]

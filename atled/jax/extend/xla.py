@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 
-from atled.engine import foreign
-from atled.staging.calls import clear_caches
+from atled.engine import ffi_targets
+from atled.staging.jit_calls import clear_caches
 
 __all__ = ["PipelineStage", "clear_hlo_module_transformation", "register_hlo_module_transformation"]
 __dir__ = __all__.copy
@@ -43,7 +43,7 @@ def register_hlo_module_transformation(
     (True, True)
     """
     if _is_cpu("register_hlo_module_transformation", stage, platforms):
-        foreign.register_transform(name, stage.value, callback)
+        ffi_targets.register_transform(name, stage.value, callback)
         clear_caches()
 
 
@@ -56,7 +56,9 @@ def clear_hlo_module_transformation(
     >>> clear_hlo_module_transformation("look"), clear_hlo_module_transformation("look")
     (True, False)
     """
-    found = _is_cpu("clear_hlo_module_transformation", stage, platforms) and foreign.clear_transform(name, stage.value)
+    found = _is_cpu("clear_hlo_module_transformation", stage, platforms) and ffi_targets.clear_transform(
+        name, stage.value
+    )
     clear_caches()
     return found
 

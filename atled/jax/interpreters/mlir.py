@@ -17,7 +17,7 @@ from atled.core.array import type_of
 from atled.core.program import record_closed
 from atled.core.sharding import Mesh
 from atled.core.types import ArrayType
-from atled.engine import attributes, foreign
+from atled.engine import ffi_targets, mlir_attributes
 from atled.engine.mlir import ir
 from atled.engine.mlir import stablehlo as hlo
 from atled.jax.extend.primitive import Lowering as LoweringRuleContext
@@ -146,8 +146,8 @@ def aval_to_ir_type(ctx: Any, aval: Any = None) -> Any:
 
 
 def _array_type(aval: ArrayType) -> Any:
-    with attributes.context, ir.Location.unknown(attributes.context):
-        return attributes.module_type(aval)
+    with mlir_attributes.context, ir.Location.unknown(mlir_attributes.context):
+        return mlir_attributes.module_type(aval)
 
 
 # By class of type: a function that returns the MLIR type of its values.
@@ -180,7 +180,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
             return _constant_handlers[kind](val, aval)
     if isinstance(val, (bool, int, float, complex, np.generic)):
         t = type_of(val)
-        return hlo.constant(attributes.dense(np.asarray(val, t.dtype), t.dtype, ()))
+        return hlo.constant(mlir_attributes.dense(np.asarray(val, t.dtype), t.dtype, ()))
     return hlo.constant(ir_attribute(val))
 
 
@@ -224,7 +224,7 @@ def ir_attribute(val: Any) -> Any:
     ...     print(ir_attribute(np.int32(3)), ir_attribute("a"), ir_attribute([True]))
     3 : i32 "a" [true]
     """
-    return foreign.attribute(val)
+    return ffi_targets.attribute(val)
 
 
 def shape_tensor(ctx: Any, sizes: Any) -> Any:
@@ -400,7 +400,7 @@ def make_ir_context() -> Any:
     ...     print(ir.Type.parse("!stablehlo.token"))
     !stablehlo.token
     """
-    return attributes.make_context()
+    return mlir_attributes.make_context()
 
 
 def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from atled.core.array import type_of
-from atled.core.flags import kept
+from atled.core.list_partition import kept
 from atled.core.program import Equation, Program, Recorder, RecordTracer, Var, evaluate, finish, used
 from atled.core.program import RecordTracer as DynamicJaxprTracer
 from atled.core.trace import entered, state

@@ -15,13 +15,13 @@ is float32; targets are converted to the dtype of the predictions. Labels out of
 and make the loss of their example NaN in compiled code.
 """
 
-from atled.core import lazy
+from atled.core import lazy_imports
 
 _AT_ONCE = {
-    "chunked": "linear_cross_entropy",
-    "classes": "binary_cross_entropy cross_entropy dice focal hinge kl_divergence squared_hinge",
-    "elements": "absolute_error huber log_cosh poisson smooth_l1 squared_error",
-    "sequences": "ctc",
-    "vectors": "contrastive cosine_distance cosine_embedding info_nce triplet",
+    "chunked_cross_entropy": "linear_cross_entropy",
+    "classification": "binary_cross_entropy cross_entropy dice focal hinge kl_divergence squared_hinge",
+    "regression": "absolute_error huber log_cosh poisson smooth_l1 squared_error",
+    "ctc_loss": "ctc",
+    "similarity": "contrastive cosine_distance cosine_embedding info_nce triplet",
 }
-__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "", _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "", _AT_ONCE)

@@ -14,8 +14,8 @@ import numpy as np
 from atled import numpy as jnp
 from atled.core import dtypes, tree
 from atled.core.array import Array, ArrayLike, type_of
-from atled.higher_order.implicit import custom_linear_solve
-from atled.higher_order.loops import fori_loop, while_loop
+from atled.higher_order.implicit_diff import custom_linear_solve
+from atled.higher_order.while_loop import fori_loop, while_loop
 from atled.numpy.promotion import cast, inexact_dtype
 from atled.ops import conversion
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from atled import numpy as jnp
-from atled.core import tree_nodes
+from atled.core import tree_registry
 from atled.core.array import type_of
 from atled.numpy.creation import asarray
 from atled.numpy.promotion import cast, inexact_dtype
@@ -383,7 +383,7 @@ def _fields(cls: type, *names: str) -> None:
             setattr(out, name, child)
         return out
 
-    tree_nodes.register_node(cls, lambda x: (tuple([getattr(x, name) for name in names]), None), unflatten)
+    tree_registry.register_node(cls, lambda x: (tuple([getattr(x, name) for name in names]), None), unflatten)
 
 
 _fields(Rotation, "quat")

@@ -44,11 +44,11 @@ def _distributions(file: str, names: str) -> list[Any]:
 
 
 bernoulli, betabinom, binom, geom, multinomial, nbinom, poisson = _distributions(
-    "counts", "bernoulli betabinom binom geom multinomial nbinom poisson"
+    "discrete", "bernoulli betabinom binom geom multinomial nbinom poisson"
 )
-beta, chi2, expon, gamma, pareto, uniform = _distributions("half_lines", "beta chi2 expon gamma pareto uniform")
+beta, chi2, expon, gamma, pareto, uniform = _distributions("half_line", "beta chi2 expon gamma pareto uniform")
 cauchy, gennorm, gumbel_l, gumbel_r, laplace, logistic, norm, t, truncnorm = _distributions(
-    "lines", "cauchy gennorm gumbel_l gumbel_r laplace logistic norm t truncnorm"
+    "real_line", "cauchy gennorm gumbel_l gumbel_r laplace logistic norm t truncnorm"
 )
 dirichlet, multivariate_normal, vonmises, wrapcauchy = _distributions(
     "others", "dirichlet multivariate_normal vonmises wrapcauchy"

@@ -8,7 +8,7 @@ import numpy as np
 
 import atled.numpy as jnp
 from atled import random
-from atled.core import tree_nodes
+from atled.core import tree_registry
 from atled.core.array import type_of
 from atled.numpy.promotion import promote_inexact
 from atled.scipy import linalg, special
@@ -161,4 +161,4 @@ def _remade(_: Any, children: Any) -> gaussian_kde:
     return kde
 
 
-tree_nodes.register_node(gaussian_kde, lambda kde: ([getattr(kde, name) for name in _FIELDS], None), _remade)
+tree_registry.register_node(gaussian_kde, lambda kde: ([getattr(kde, name) for name in _FIELDS], None), _remade)

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from atled.core import errors as explaining
-from atled.core import source, tree, tree_nodes
+from atled.core import source, tree, tree_registry
 from atled.core.array import Array, describe, is_array_like, type_of
 from atled.core.program import record
 from atled.core.trace import bind, leaving, received
@@ -128,7 +128,7 @@ class Error:
     __repr__ = __str__
 
 
-tree_nodes.register_node(Error, lambda e: (e._arrays, e._sites), lambda sites, arrays: Error(sites, arrays))
+tree_registry.register_node(Error, lambda e: (e._arrays, e._sites), lambda sites, arrays: Error(sites, arrays))
 init_error = Error()
 
 

@@ -17,15 +17,15 @@ from atled.core.program import Equation, Literal, Program, Var, evaluate, record
 from atled.core.sharding import PartitionSpec
 from atled.core.trace import bind, state
 from atled.core.types import ArrayType
-from atled.higher_order.branches import Cond
 from atled.higher_order.call import Call, Rule, TunedCall
-from atled.higher_order.composites import Composite
-from atled.higher_order.custom_rules import CustomJvp, CustomVjp
-from atled.higher_order.loops import While
-from atled.higher_order.marked import MarkedCall
+from atled.higher_order.composite import Composite
+from atled.higher_order.cond import Cond
+from atled.higher_order.custom_derivative_calls import CustomJvp, CustomVjp
+from atled.higher_order.frontend_attributes import MarkedCall
 from atled.higher_order.remat import Checkpoint
 from atled.higher_order.scan import Scan
 from atled.higher_order.shard_map import ShardMap, scope
+from atled.higher_order.while_loop import While
 from atled.jax.custom_batching import CustomVmap
 from atled.jax.experimental.checkify import checks
 from atled.jax.experimental.checkify.checks import CODE, NONE, Check, DivisionByZeroError, NaNError, OOBError, Site

@@ -1,5 +1,5 @@
 """The module of `jax.experimental.compilation_cache`."""
 
-from atled.core import lazy
+from atled.core import lazy_imports
 
-__getattr__, __dir__, __all__ = lazy.public(__name__, {}, "compilation_cache")
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "compilation_cache")

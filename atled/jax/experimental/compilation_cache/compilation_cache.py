@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atled.core import settings
-from atled.staging.calls import clear_caches
+from atled.staging.jit_calls import clear_caches
 
 __all__ = ["reset_cache", "set_cache_dir"]
 __dir__ = __all__.copy

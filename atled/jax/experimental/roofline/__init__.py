@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from atled.core import tree
 from atled.core.program import Equation, Program, Var, pruned, used
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec, with_devices
-from atled.higher_order.branches import Cond
 from atled.higher_order.call import Call
-from atled.higher_order.implicit import LinearSolve
-from atled.higher_order.loops import While
+from atled.higher_order.cond import Cond
+from atled.higher_order.implicit_diff import LinearSolve
 from atled.higher_order.scan import Scan
 from atled.higher_order.shard_map import ShardMap, shard_map
+from atled.higher_order.while_loop import While
 from atled.jax.attributes import Primitive, primitive_of
 from atled.jax.experimental.roofline.costs import cost_of
 from atled.jax.experimental.roofline.results import RooflineResult, RooflineRuleContext, RooflineShape, bytes_of

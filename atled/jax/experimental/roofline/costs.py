@@ -16,11 +16,11 @@ from atled.ops import (
     convolution,
     cumulative,
     elementwise,
-    family,
+    elementwise_family,
     indexing,
     normalization,
     reduction,
-    windows,
+    window_reductions,
 )  # fmt: skip
 
 Rule = Callable[[Any, RooflineRuleContext], RooflineResult]
@@ -54,7 +54,7 @@ def _reduce(op: Any, context: RooflineRuleContext) -> RooflineResult:
     return _unfused(context.avals_in[0].size - context.avals_out[0].size, context)
 
 
-def _window(op: windows.ReduceWindow, context: RooflineRuleContext) -> RooflineResult:
+def _window(op: window_reductions.ReduceWindow, context: RooflineRuleContext) -> RooflineResult:
     return _unfused(context.avals_out[0].size * (math.prod(op.window) - 1), context)
 
 
@@ -113,12 +113,12 @@ def _scatter(op: indexing.Scatter, context: RooflineRuleContext) -> RooflineResu
 
 
 _RULES: dict[type, Rule] = {
-    family.Elementwise: _elementwise,
+    elementwise_family.Elementwise: _elementwise,
     elementwise.Select: _select,
     reduction.Reduction: _reduce,
     reduction.ArgExtremum: _reduce,
     cumulative.Cumulative: _elementwise,
-    windows.ReduceWindow: _window,
+    window_reductions.ReduceWindow: _window,
     normalization._OverAxes: _normalize,
     contraction.DotGeneral: _dot,
     convolution.Convolution: _convolve,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from atled.core import errors, tree, tree_nodes
+from atled.core import errors, tree, tree_registry
 from atled.core.array import Array
 from atled.core.trace import Tracer
 from atled.transforms.vmap import vmap
@@ -183,7 +183,7 @@ class JAXSparse(abc.ABC):
 def register(cls: C_) -> C_:
     """Register a class of sparse arrays as a pytree node, with static data as a tuple that compares by value."""
     node_type: Any = cls
-    tree_nodes.register_node(
+    tree_registry.register_node(
         node_type,
         lambda x: (lambda leaves, meta: (leaves, tuple(meta.items())))(*x.tree_flatten()),
         lambda meta, leaves: node_type.tree_unflatten(dict(meta), leaves),

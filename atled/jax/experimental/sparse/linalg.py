@@ -12,8 +12,8 @@ from atled.core import dtypes, errors
 from atled.core.array import describe
 from atled.core.types import ArrayType
 from atled.higher_order.callbacks import pure_callback
-from atled.higher_order.implicit import custom_linear_solve
-from atled.higher_order.loops import while_loop
+from atled.higher_order.implicit_diff import custom_linear_solve
+from atled.higher_order.while_loop import while_loop
 from atled.jax.experimental.sparse.csr import CSR
 
 __all__ = ["lobpcg_standard", "spsolve"]

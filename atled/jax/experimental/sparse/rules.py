@@ -18,13 +18,13 @@ from atled.core import errors
 from atled.core.array import type_of
 from atled.core.program import Literal, Program, Var
 from atled.core.trace import Tracer, bind
-from atled.higher_order import branches, call, loops, remat, scan
+from atled.higher_order import call, cond, remat, scan, while_loop
 from atled.jax.experimental.sparse import parts, products, shaping
 from atled.jax.experimental.sparse.bcoo import BCOO, stored
 from atled.jax.experimental.sparse.layout import sum_duplicates
 from atled.ops import contraction, conversion, convolution, elementwise, indexing, reduction, shape
-from atled.ops.family import Elementwise
-from atled.staging.scopes import ensure_compile_time_eval
+from atled.ops.elementwise_family import Elementwise
+from atled.staging.named_call import ensure_compile_time_eval
 
 DENSE = "sparse.todense"  # the name that marks a value to be converted to a dense array
 
@@ -359,8 +359,8 @@ RULES: dict[type, Callable[..., Any]] = {
     shape.Split: _split,
     shape.Transpose: lambda op, x: shaping.bcoo_transpose(x, permutation=op.permutation),
     remat.Name: _name,
-    branches.Cond: _cond,
-    loops.While: _while,
+    cond.Cond: _cond,
+    while_loop.While: _while,
     scan.Scan: _scan,
 }
 _LAZY = {_multiply, _divide, _add, _select, _elementwise, _broadcast}  # rules that accept the lazy forms

@@ -1,0 +1,138 @@
+"""`Linear`, `Embedding`, and helpers shared by all layers.
+
+Every layer takes `init`, the initializer of its parameters, `param_dtype`, their dtype, and `dtype`, in which it
+computes: None is the promoted dtype of its input and parameters. `key` is for random initial values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import atled.numpy as jnp
+from atled import random
+from atled.core import dtypes, errors
+from atled.core.array import Array, describe, type_of
+from atled.nn import initializers
+from atled.nn.index_checks import expected
+from atled.nn.module import Module
+from atled.nn.variable_kinds import Param
+
+
+def needed(layer: Module, key: Any) -> Any:
+    """The key for initial values; raises if there is none."""
+    if key is None:
+        raise TypeError(
+            errors.explained(
+                f"{type(layer).__name__}: a key must be given, for its initial values.", "…, key=random.key(0))."
+            )
+        )
+    return key
+
+
+def computing(dtype: Any, *arrays: Any) -> Any:
+    """Arrays in the layer's compute dtype, if it has one; a single array is returned without a tuple."""
+    converted = arrays if dtype is None else tuple([None if x is None else jnp.asarray(x, dtype) for x in arrays])
+    return converted if len(arrays) > 1 else converted[0]  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def kept(dtype: Any) -> Any:
+    """A normalized dtype, or None."""
+    return None if dtype is None else dtypes.canonical(dtype)
+
+
+def check_features(layer: Module, x: Any, count: int) -> None:
+    """Raise unless the last axis of the input has the layer's number of inputs."""
+    t = type_of(x)
+    if not t.ndim or t.shape[-1] != count:
+        raise ValueError(
+            errors.explained(
+                f"{type(layer).__name__}: the last axis of the input must have length {count}; got {t}.",
+                f"{type(layer).__name__}({t.shape[-1] if t.ndim else '…'}, …), or another axis last.",
+            )
+        )
+
+
+class Linear(Module):
+    """`x @ weight + bias`, over the last axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> layer = nn.Linear(2, 3, key=random.key(0))
+    >>> layer(jnp.ones((5, 2))).shape
+    (5, 3)
+    """
+
+    weight: Array
+    bias: Array | None
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        bias: bool = True,
+        init: Any = None,
+        bias_init: Any = initializers.zeros,
+        dtype: Any = None,
+        param_dtype: Any = "float32",
+        key: Any = None,
+    ) -> None:
+        self.inputs, self.outputs = int(inputs), int(outputs)
+        draw, key = init or initializers.lecun_normal(), needed(self, key)
+        self.weight = Param(draw(key, (inputs, outputs), param_dtype))
+        self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
+        self.dtype = kept(dtype)
+
+    def __call__(self, x: Any) -> Any:
+        """The output, with `outputs` numbers along the last axis."""
+        check_features(self, x, self.inputs)
+        x, weight, bias = computing(self.dtype, x, self.weight, self.bias)
+        y = jnp.dot(x, weight)
+        return y if bias is None else y + bias
+
+
+Dense = Linear
+
+
+class Embedding(Module):
+    """A row of `weight` for each integer; `attend` multiplies vectors with all rows.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> tokens = nn.Embedding(10, 4, key=random.key(0))
+    >>> tokens(jnp.array([1, 2])).shape, tokens.attend(jnp.ones((2, 4))).shape
+    ((2, 4), (2, 10))
+    """
+
+    weight: Array
+
+    def __init__(
+        self,
+        count: int,
+        features: int,
+        *,
+        init: Any = None,
+        dtype: Any = None,
+        param_dtype: Any = "float32",
+        key: Any = None,
+    ) -> None:
+        self.count, self.features = int(count), int(features)
+        draw = init or initializers.variance_scaling(1.0, "fan_in", "normal", out_axis=0)
+        self.weight = Param(draw(needed(self, key), (count, features), param_dtype))
+        self.dtype = kept(dtype)
+
+    def __call__(self, ids: Any) -> Any:
+        """The rows at these indices. Indices out of range raise; later calls of compiled code give NaN."""
+        if type_of(ids).kind not in "iu":
+            raise TypeError(
+                errors.explained(f"Embedding: the input must be integers; got {describe(ids)}.", "ids.astype('int32').")
+            )
+        ids = expected(ids, 0, self.count, "Embedding: ids")
+        rows = self.weight.at[ids].get(mode="fill", wrap_negative_indices=False)
+        return computing(self.dtype, rows)  # gradients of rows are summed in the parameters' dtype
+
+    def attend(self, x: Any) -> Any:
+        """The products of vectors with all rows: the logits of a model whose output is tied to its input."""
+        check_features(self, x, self.features)
+        x, weight = computing(self.dtype, x, self.weight)
+        return jnp.dot(x, weight.T)

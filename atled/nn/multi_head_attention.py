@@ -1,0 +1,324 @@
+"""`MultiHeadAttention`, and incremental decoding with a key-value cache."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled import lax, random
+from atled.core import errors, tree
+from atled.core.array import DTypeLike, type_of
+from atled.core.trace import Tracer
+from atled.nn.attention import attend
+from atled.nn.chunked_attention import boolean, memory_efficient_attention
+from atled.nn.dropout_layers import Dropout
+from atled.nn.linear_layers import Linear, kept, needed
+from atled.nn.module import Module
+from atled.nn.module_surgery import replace
+from atled.nn.position_encodings import RoPE, SinusoidalPositions
+from atled.nn.variable_kinds import Buffer
+
+
+class Cache(Buffer):
+    """Declares the key-value cache of attention.
+
+    >>> Cache(jnp.zeros((2, 8)))
+    Cache(f32[2,8])
+    """
+
+
+class MultiHeadAttention(Module):
+    """Multi-head attention over (batch, time, features).
+
+    Each head has queries, keys and values of length features / heads: `softmax(query @ key / sqrt(length)) @ value`. A
+    fully masked query gives the mean of all values; with `memory_efficient`, the mean of some of them.
+
+    Args:
+        context: number of features of the context, if different from the input.
+        kv_heads: number of key and value heads; each serves heads / kv_heads query heads (grouped-query attention). 1
+            is multi-query attention, None is `heads`.
+        dropout: the dropout rate while training.
+        positions: `RoPE`, which rotates queries and keys, or `RelativePositions` or `ALiBi`, which add to the logits;
+            or a module that gives such a bias, (heads, queries, keys), for integer positions of queries and of keys and
+            a dtype.
+        window: how many positions before and after its own a query attends to; (left, right) if they differ.
+        memory_efficient: use `memory_efficient_attention`, which never materializes all weights.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0))
+    >>> attention(jnp.ones((1, 5, 8)), is_causal=True).shape
+    (1, 5, 8)
+    """
+
+    def __init__(
+        self,
+        features: int,
+        heads: int,
+        *,
+        context: int | None = None,
+        outputs: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        kv_heads: int | None = None,
+        positions: Any = None,
+        window: int | tuple[int, int] | None = None,
+        memory_efficient: bool = False,
+        init: Any = None,
+        dtype: Any = None,
+        param_dtype: Any = "float32",
+        key: Any = None,
+    ) -> None:
+        self.features, self.heads = int(features), int(heads)
+        self.kv_heads = self.heads if kv_heads is None else int(kv_heads)
+        _check_heads(self.features, self.heads, self.kv_heads)
+        length = features // heads
+        _check_options(positions, heads, length, memory_efficient, dropout)
+        self.positions: Any = positions
+        self.window, self.memory_efficient = _pair(window), bool(memory_efficient)
+        keys = random.split(needed(self, key), 4)
+        common = {"bias": bias, "init": init, "dtype": dtype, "param_dtype": param_dtype}
+        other = features if context is None else context
+        self.query = Linear(features, features, key=keys[0], **common)
+        self.key = Linear(other, self.kv_heads * length, key=keys[1], **common)
+        self.value = Linear(other, self.kv_heads * length, key=keys[2], **common)
+        self.out = Linear(features, outputs or features, key=keys[3], **common)
+        self.dropout: Any = Dropout(dropout) if dropout else None
+        self.cache: Any = None
+        self.dtype = kept(dtype)
+
+    def __call__(
+        self, x: Any, context: Any = None, *, mask: Any = None, is_causal: bool = False, key: Any = None
+    ) -> Any:
+        """Attention from `x` to `context`, or to `x` itself.
+
+        Args:
+            mask: True where a query may attend, in a shape that broadcasts to (batch, heads, queries, keys).
+            is_causal: queries do not attend to later positions.
+            key: for dropout, while training.
+        """
+        source, length = x if context is None else context, self.features // self.heads
+        mask = None if mask is None else boolean(mask)
+        query, keys, value = [
+            layer(v).reshape(*type_of(v).shape[:-1], heads, length)
+            for layer, v, heads in (
+                (self.query, x, self.heads), (self.key, source, self.kv_heads), (self.value, source, self.kv_heads)
+            )
+        ]  # fmt: skip
+        cache = self.cache if context is None else None
+        is_decoding, at = cache is not None, 0 if cache is None else cache["at"]
+        if self.cache is not None and not is_decoding:
+            _check_context(self)
+        if isinstance(self.positions, RoPE):
+            query, keys = [self.positions(v, at + jnp.arange(v.shape[-3])) for v in (query, keys)]
+        if cache is not None:
+            if cache["key"].dtype == _cache_dtype(self):  # and not one that was asked for
+                wide = jnp.promote_types(cache["key"].dtype, type_of(keys).dtype)
+                cache = {**cache, "key": cache["key"].astype(wide), "value": cache["value"].astype(wide)}
+            keys, value, mask, self.cache = _remembered(cache, keys, value, mask)
+            is_causal = False
+        window, places = self.window, lambda: (at + jnp.arange(query.shape[-3]), jnp.arange(keys.shape[-3]))
+        if window is not None and (is_decoding or not self.memory_efficient):
+            mask, window = _near(window, *places(), mask), None
+        by_place = None if isinstance(self.positions, RoPE) else self.positions
+        if self.memory_efficient:
+            y = _attended_in_parts(at, query, keys, value, by_place, mask, is_causal, window)
+        else:
+            bias = None if by_place is None else by_place(*places(), jnp.promote_types(query.dtype, "float32"))
+            dropout = None if self.dropout is None else functools.partial(self.dropout, key=key)
+            rules = [] if mask is None else [mask]
+            if is_causal:
+                rules.append(jnp.tril(jnp.ones((type_of(query).shape[-3], type_of(keys).shape[-3]), bool)))
+            y, _ = attend(query, keys, value, bias, rules, 1 / math.sqrt(length), dropout)
+        return self.out(y.reshape(*type_of(y).shape[:-2], self.features))
+
+
+def _attended_in_parts(
+    at: Any, query: Any, key: Any, value: Any, by_place: Any, mask: Any, is_causal: bool, window: Any
+) -> Any:
+    """Attention that never materializes all weights or the whole bias; the first query is at position `at`."""
+    if query.ndim != 4:
+        raise ValueError(
+            errors.explained(
+                "MultiHeadAttention: with memory_efficient, the input must be (batch, time, features); got queries "
+                f"{query.type}.",
+                "x[None], or vmap.",
+            )
+        )
+
+    def bias(queries: Any, keys: Any) -> Any:
+        position_bias = by_place(at + queries[:, 0], keys, jnp.promote_types(query.dtype, "float32"))
+        return position_bias.reshape((1,) * (4 - position_bias.ndim) + position_bias.shape)
+
+    key, value = key.astype(query.dtype), value.astype(query.dtype)
+    return memory_efficient_attention(
+        query, key, value, bias=None if by_place is None else bias, mask=mask, is_causal=is_causal, window=window
+    )
+
+
+def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """All keys and values so far, the mask for each query, and the new cache."""
+    if mask is not None:
+        raise ValueError(
+            errors.explained(
+                "MultiHeadAttention: masks are not supported while decoding; all earlier steps are visible."
+            )
+        )
+    at, (count, length) = cache["at"], [type_of(v).shape[-3] for v in (key, cache["key"])]
+    if type_of(key).ndim != 4:
+        raise ValueError(
+            errors.explained(f"MultiHeadAttention: decoding takes (batch, time, features); got keys {type_of(key)}.")
+        )
+    batch, kept_for = key.shape[0], cache["key"].shape[0]
+    if batch != kept_for:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: its cache was made for a batch of {kept_for}; got {batch}.",
+                f"start_decoding(model, batch={batch}, length={length}).",
+            )
+        )
+    needed_length = count if isinstance(at, Tracer) else int(at) + count
+    if needed_length > length:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: its cache has room for {length} steps; got {needed_length}.",
+                f"start_decoding(model, batch, length={needed_length}).",
+            )
+        )
+    keys, values = [
+        lax.dynamic_update_slice(cache[n], v.astype(cache[n].dtype), (0, at, 0, 0))
+        for n, v in (("key", key), ("value", value))
+    ]
+    seen = jnp.arange(length) <= at + jnp.arange(count)[:, None]
+    fits = jnp.where(at + count <= length, 0, jnp.nan).astype(value.dtype)  # compiled code cannot raise
+    after = {"key": keys, "value": values, "at": at + count}
+    return keys, values + fits if isinstance(at, Tracer) else values, seen[None, None], after
+
+
+def _cache_dtype(layer: MultiHeadAttention) -> Any:
+    """The dtype of keys, for inputs that are not wider than the parameters."""
+    kinds = [type_of(x).dtype for x in tree.leaves(layer.key) if type_of(x).kind == "f"]
+    return np.dtype(layer.dtype or (functools.reduce(jnp.promote_types, kinds) if kinds else "float32"))
+
+
+def _check_heads(features: int, heads: int, kv_heads: int) -> None:
+    """Raise an error for incompatible numbers of heads."""
+    if heads < 1 or features % heads:
+        way = next(n for n in range(max(heads, 1), 0, -1) if features % n == 0)
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: heads must divide features; got {heads} for {features}.", f"heads={way}."
+            )
+        )
+    if kv_heads < 1 or heads % kv_heads:
+        way = next(n for n in range(max(min(heads, kv_heads), 1), 0, -1) if heads % n == 0)
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: kv_heads must divide heads; got {kv_heads} for {heads}.", f"kv_heads={way}."
+            )
+        )
+
+
+def _check_context(layer: MultiHeadAttention) -> None:
+    """Raise an error for a context in decoding, if the result depends on query positions."""
+    if layer.positions is not None or layer.window is not None:
+        raise ValueError(
+            errors.explained(
+                "MultiHeadAttention: with positions or a window, decoding with a context is not supported: the "
+                "positions of its queries are not known.",
+                "attention to a context without positions and window.",
+            )
+        )
+
+
+def _near(window: tuple[int, int], queries: Any, keys: Any, mask: Any) -> Any:
+    """A mask that is also False outside of a window."""
+    back = queries[:, None] - keys
+    near = (back <= window[0]) & (back >= -window[1])
+    return near if mask is None else mask & near
+
+
+def _pair(window: Any) -> tuple[int, int] | None:
+    """The window before and after a query; None if unlimited."""
+    if window is None:
+        return None
+    pair = tuple(window) if isinstance(window, (tuple, list)) else (window, window)
+    if len(pair) != 2 or not all([isinstance(n, (int, np.integer)) and n >= 0 for n in pair]):
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: window must be a number of positions, or (left, right); got {window}.",
+                "window=None for all.",
+            )
+        )
+    return int(pair[0]), int(pair[1])
+
+
+def _check_options(positions: Any, heads: int, length: int, memory_efficient: bool, dropout: float) -> None:
+    """Raise an error for incompatible options."""
+    if positions is not None:
+        _check_positions(positions, heads, length)
+    if memory_efficient and dropout:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: with memory_efficient, dropout of weights must be 0; got {dropout}.",
+                "dropout=0.0, and nn.Dropout after attention.",
+            )
+        )
+
+
+def _check_positions(positions: Any, heads: int, length: int) -> None:
+    """Raise an error for positions that do not match the heads."""
+    what = type(positions).__name__
+    if not isinstance(positions, Module) or isinstance(positions, SinusoidalPositions):
+        raise TypeError(
+            errors.explained(
+                f"MultiHeadAttention: positions must be RoPE, RelativePositions or ALiBi; got {what}.",
+                "x + nn.SinusoidalPositions(features)(jnp.arange(time)) before the first layer."
+                if isinstance(positions, SinusoidalPositions)
+                else f"positions=nn.RoPE({length}).",
+            )
+        )
+    got = getattr(positions, "features_per_head", length)
+    if got != length:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: RoPE must be for heads of length {length}; got {got}.", f"nn.RoPE({length})."
+            )
+        )
+    if getattr(positions, "heads", heads) != heads:
+        raise ValueError(
+            errors.explained(
+                f"MultiHeadAttention: {what} must be for {heads} heads; got {positions.heads}.", f"nn.{what}({heads})."
+            )
+        )
+
+
+def start_decoding(model: Any, batch: int, length: int, dtype: DTypeLike | None = None) -> Any:
+    """A copy of a model in evaluation mode with a key-value cache, which takes a sequence in chunks.
+
+    Each token attends to itself and all tokens before it, as with `is_causal=True`. Beyond `length` steps, it raises;
+    compiled code gives NaN. Without a `dtype`, the cache is as wide as the parameters, or as wider keys.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0)).eval()
+    >>> x = random.normal(random.key(1), (1, 3, 8))
+    >>> whole = attention(x, is_causal=True)
+    >>> decoding = nn.start_decoding(attention, batch=1, length=3)
+    >>> parts = [decoding(x[:, i : i + 1]) for i in range(3)]
+    >>> bool(abs(jnp.concatenate(parts, 1) - whole).max() < 1e-5)
+    True
+    """
+
+    def with_cache(layer: Any) -> Any:
+        dims = (batch, length, layer.kv_heads, layer.features // layer.heads)
+        kind = dtype or _cache_dtype(layer)
+        attention = layer.__copy__()
+        attention.cache = Cache({"key": jnp.zeros(dims, kind), "value": jnp.zeros(dims, kind), "at": 0})
+        return attention
+
+    return replace(model.eval(), MultiHeadAttention, with_cache)

@@ -1,0 +1,229 @@
+"""`fit`: the training loop with evaluation, checkpoints and logs; implemented in `training_loop.py`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import atled.numpy as jnp
+from atled import checkpoints, metrics, nn, optim
+from atled.checkpoints.storage import Local
+from atled.core import errors, tree
+from atled.core.array import ArrayLike
+from atled.core.sharding import NamedSharding, PartitionSpec
+from atled.engine import client
+from atled.engine.global_arrays import make_array_from_process_local_data
+from atled.engine.progress import Progress
+from atled.staging.device_put import device_put
+from atled.train.batch_feed import feed, sharding_of
+from atled.train.logs import JSONL
+from atled.train.state import State
+from atled.train.train_step import takes_key
+from atled.train.training_loop import Run
+
+
+def fit(
+    model: Any,
+    loss: Callable[..., Any],
+    batches: Any,
+    optimizer: Any = None,
+    *,
+    steps: int | None = None,
+    epochs: int | None = None,
+    key: ArrayLike | None = None,
+    has_aux: bool = False,
+    evaluate: Any = None,
+    measure: Callable[..., Any] | None = None,
+    every: int = 1000,
+    best: str | None = None,
+    mode: str | None = None,
+    patience: int | None = None,
+    checkpoint: Any = None,
+    loggers: Sequence[Any] = (),
+    hooks: Sequence[Callable[[Any], Any]] = (),
+    progress: bool = True,
+    tokens: Any = None,
+    sharding: Any = None,
+    workers: int = 0,
+    micro: int = 1,
+    precision: Any = None,
+    average: float | None = None,
+    nans: str | None = "stop",
+) -> State:
+    """Train a model; returns the `State` after the last step. With a checkpoint, the same call again resumes the run.
+
+    The loss is `loss(model, batch)`, or `loss(model, x, y)` if batches are tuples; with a parameter `key`, it gets the
+    key of the step.
+
+    Args:
+        model: a model, or a `State`, which includes the optimizer and key.
+        batches: a pipeline of `atled.data`, which is repeated as long as needed; or any other iterable of batches.
+        steps: the total number of steps; or `epochs`, the number of passes over the batches. Without either, once.
+        key: for losses with a parameter `key`.
+        has_aux: whether the loss returns (value, dict of more metrics).
+        evaluate: held-out batches; `measure(model, *batch)`, a function as for `train.evaluate`, is applied to them
+            every `every` steps and at the end, with averaged weights if there are any. By default, `measure` is the
+            loss. Names in the log begin with "eval/".
+        best: a metric, such as "eval/loss", whose best checkpoint is kept; `mode` is "min" (default) or
+            "max". With `patience`, the run stops after that many evaluations in a row without improvement.
+        checkpoint: a directory, a URL or a `checkpoints.Saver`; saved every `every` steps, or as the saver says, and at
+            the end. With a directory, its file `log.jsonl` is the log.
+        loggers: further `Logger`s, on the first process only.
+        hooks: functions that are called with the `Run` after each step.
+        tokens: tokens per step, or a function of the batch, to show tokens per second.
+        sharding: how batches are split: a `NamedSharding`, or a mesh, whose first axis splits them.
+        workers: the number of data-loading processes.
+        micro: the number of microbatches, which are computed one after the other to save memory.
+        precision: the compute dtype of layers: "bfloat16", or "float16", with loss scaling.
+        average: the decay of a running average of weights, with which the model is evaluated.
+        nans: what to do if a loss or gradient is not finite. "stop" raises FloatingPointError with the line where it
+            comes from. "skip" skips the batch. "back" restores the last checkpoint and continues after the batch. None
+            disables the check.
+
+    SIGTERM and, with a checkpoint, Ctrl-C save after the step and end the program.
+
+    >>> from atled import data, nn, optim, random, train
+    >>> import numpy as np
+    >>> x = np.random.RandomState(0).randn(100, 3).astype("float32")
+    >>> def loss(model, x, y):
+    ...     return ((model(x)[:, 0] - y) ** 2).mean()
+    >>> rows = data.arrays((x, x @ np.float32([1, 2, 3]))).shuffle(0).batch(20)
+    >>> state = train.fit(nn.Linear(3, 1, key=random.key(0)), loss, rows, optim.SGD(0.1), steps=100, progress=False)
+    >>> [round(float(w), 2) for w in state.model.weight[:, 0]]
+    [1.0, 2.0, 3.0]
+    """
+    _check_nans(nans, checkpoint)
+    _check_lengths(steps, epochs, every, patience)
+    saver = _saver(checkpoint, every, best, mode)
+    best, mode = (best, mode or "min") if saver is None else (saver.best, saver.mode)
+    _check_evaluation(evaluate, measure, patience, best, mode)
+    sharding = sharding_of(sharding)
+    state = _state(model, optimizer, key, precision, average, sharding)
+    is_first = client.process_index() == 0
+    if saver is not None and isinstance(saver.directory, Local) and is_first:
+        loggers = [JSONL(saver.directory.path / "log.jsonl"), *loggers]
+    epochs = 1 if steps is None and epochs is None else epochs
+    fed, count = feed(batches, sharding, workers, epochs, saver is not None)
+    if steps is None and count is not None:
+        steps = int(state.step) + count
+    bar = Progress((), int(state.step), steps, tokens, is_shown=progress and is_first)
+    run = Run(
+        state, loss, fed, bar, steps, has_aux=has_aux, micro=micro, nans=nans, held_out=evaluate,
+        measure=measure or _loss_of(loss, has_aux), every=every, sharding=sharding, saver=saver,
+        loggers=list(loggers) if is_first else [], hooks=list(hooks), best=best, mode=mode, patience=patience,
+    )  # fmt: skip
+    return _finished(run, fed, bar, saver)
+
+
+def _check_nans(nans: str | None, checkpoint: Any) -> None:
+    if nans not in ("stop", "skip", "back", None):
+        raise ValueError(errors.explained(f'train.fit: nans must be "stop", "skip", "back" or None; got {nans!r}.'))
+    if nans == "back" and checkpoint is None:
+        raise ValueError(errors.explained('train.fit: nans="back" needs a checkpoint to go back to.', "checkpoint=…."))
+
+
+def _check_lengths(steps: int | None, epochs: int | None, every: int, patience: int | None) -> None:
+    if steps is not None and epochs is not None:
+        raise TypeError(errors.explained("train.fit: give either steps or epochs."))
+    for name, n in (("steps", steps), ("epochs", epochs), ("every", every), ("patience", patience)):
+        if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
+            raise ValueError(errors.explained(f"train.fit: {name} must be a positive integer; got {n!r}."))
+
+
+def _check_evaluation(evaluate: Any, measure: Any, patience: int | None, best: str | None, mode: str) -> None:
+    if mode not in ("min", "max"):
+        raise ValueError(errors.explained(f'train.fit: mode must be "min" or "max"; got {mode!r}.'))
+    if evaluate is not None and iter(evaluate) is evaluate:
+        raise TypeError(
+            errors.explained(
+                "train.fit: evaluate is iterated many times; an iterator can be used only once.", "a pipeline or list."
+            )
+        )
+    if evaluate is None and (measure is not None or patience is not None or (best or "").startswith("eval/")):
+        raise TypeError(
+            errors.explained(
+                "train.fit: measure, patience and a best metric of evaluation need evaluate=batches.", "evaluate=…."
+            )
+        )
+    if patience is not None and best is None:
+        raise TypeError(errors.explained("train.fit: patience needs a best metric.", 'best="eval/loss".'))
+
+
+def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None) -> State:
+    """The state after the last step; in any case, logs and checkpoints are written and the data iterator is closed."""
+    try:
+        state = run.go()
+        run.flush()
+    except BaseException:
+        with contextlib.suppress(Exception):
+            run.flush()
+        if saver is not None:
+            with contextlib.suppress(Exception):
+                saver.wait()  # or the next call might find an older checkpoint
+        raise
+    finally:
+        fed.close()
+        bar.close()
+    return state
+
+
+def _state(model: Any, optimizer: Any, key: Any, precision: Any, average: float | None, sharding: Any) -> State:
+    """The initial state. The state is donated from step to step; the given model is copied."""
+    if isinstance(model, State):
+        if any([x is not None for x in (optimizer, key, precision, average)]):
+            raise TypeError(
+                errors.explained("train.fit: a State already has an optimizer, a key, a precision and an average.")
+            )
+        return _spread(model, sharding)
+    if optimizer is None:
+        raise TypeError(
+            errors.explained("train.fit: an optimizer must be given.", "fit(model, loss, batches, optim.AdamW(1e-3)).")
+        )
+    if precision is not None:
+        model = nn.cast(model, compute=precision)
+    if average is not None:
+        optimizer = optim.average(optimizer, decay=average)
+    if precision is not None and np.dtype(precision) == np.float16 and not optimizer.has_scale:
+        optimizer = optim.LossScale(optimizer)
+    model, key = tree.map(jnp.copy, (model, key))
+    return State(_spread(model, sharding), optimizer, key=key)
+
+
+def _spread(x: Any, sharding: Any) -> Any:
+    """A tree, replicated over the devices of the batches if it is on only one of them."""
+    some = next((s for s in tree.leaves(sharding, is_leaf=lambda s: isinstance(s, NamedSharding))), None)
+    if some is None or any([isinstance(leaf.sharding, NamedSharding) for leaf in tree.leaves(x)]):
+        return x
+    whole = NamedSharding(some.mesh, PartitionSpec())
+    if whole.is_fully_addressable:
+        return device_put(x, whole)
+    return tree.map(lambda leaf: make_array_from_process_local_data(whole, np.asarray(leaf)), x)
+
+
+def _saver(checkpoint: Any, every: int, best: str | None, mode: str | None) -> checkpoints.Saver | None:
+    if checkpoint is None:
+        return None
+    if not isinstance(checkpoint, checkpoints.Saver):
+        return checkpoints.Saver(checkpoint, every=every, best=best, mode=mode or "min")
+    for name, value in (("best", best), ("mode", mode)):
+        if value is not None and value != getattr(checkpoint, name):
+            raise TypeError(
+                errors.explained(f"train.fit: {name}={value!r} must be an option of the saver.", f"Saver(…, {name}=…).")
+            )
+    return checkpoint
+
+
+def _loss_of(loss: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
+    """The loss as a metric: the mean over batches, weighted by their size."""
+    more = {"key": None} if takes_key(loss)[1] else {}
+
+    def measure(model: Any, *batch: Any) -> dict[str, Any]:
+        out = loss(model, *batch, **more)
+        value, extra = out if has_aux else (out, {})
+        size = np.shape(tree.leaves(batch)[0])[0] if np.ndim(tree.leaves(batch)[0]) else 1
+        return {k: metrics.Mean().update(v, weights=size) for k, v in {"loss": value, **extra}.items()}
+
+    return measure
