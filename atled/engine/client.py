@@ -32,7 +32,7 @@ on_reset: list[Callable[[], None]] = []  # called by `reset`, after `on_fork`: d
 
 
 class World(NamedTuple):
-    """Settings of clients in a multi-process run; created by `processes.py`."""
+    """Settings of clients in a multi-process run; created by `multiprocess/processes.py`."""
 
     coordination: Any  # the engine's coordination client
     rank: int

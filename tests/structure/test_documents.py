@@ -56,3 +56,17 @@ def test_links_lead_somewhere(file: pathlib.Path):
 def test_the_chart_shows_the_tables():
     script = ROOT / "scripts" / "readme-pictures"
     assert subprocess.run([sys.executable, str(script), "--check"]).returncode == 0
+
+
+def test_files_that_are_named_exist():
+    """`core/op.py` in a document is a file of the repository; `op.py` in a file of the package is one beside it."""
+    files = [f for f in ROOT.rglob("*.py") if not {".venv", "build", "site"} & set(f.relative_to(ROOT).parts)]
+    known = {str(f.relative_to(root)) for f in files for root in (ROOT, ROOT / "atled") if f.is_relative_to(root)}
+    bare = {f.name for f in files} | {"train.py", "script.py", "sum.py"}  # and the user's own
+    gone = []
+    for file in (*DOCUMENTS, *(ROOT / "atled").rglob("*.py")):
+        for name in re.findall(r"`((?:[\w-]+/)*\w+\.py)`", file.read_text()):
+            is_beside = (file.parent / name).exists() or (file in DOCUMENTS and name in bare)
+            if name not in known and not is_beside:
+                gone.append(f"{file.relative_to(ROOT)}: {name}")
+    assert gone == []
