@@ -41,6 +41,15 @@ def _is_left_out(name):
     return bool(LONG.match(name)) or (is_table and zlib.crc32(name.encode()) % 3 > 0)
 
 
+def pytest_sessionfinish(session):
+    """Save what was measured: a worker that takes long to exit is killed, and its lines would be lost."""
+    coverage = sys.modules.get("coverage")
+    measured = coverage.Coverage.current() if coverage and hasattr(session.config, "workerinput") else None
+    if measured is not None:
+        measured.stop()
+        measured.save()
+
+
 def pytest_collection_modifyitems(items):
     """With `ATLED_CI`, as `scripts/check` sets it without --long, leave out what is long."""
     if os.environ.get("ATLED_CI"):

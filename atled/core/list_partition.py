@@ -37,9 +37,11 @@ def merged(flags: Sequence[Any], chosen: Iterable[Any], others: Iterable[Any] | 
     """
     first = iter(chosen)
     second = repeat(None) if others is None else iter(others)
-    out = [next(first) if flag else next(second) for flag in flags]
-    if next(first, out) is not out or (others is not None and next(second, out) is not out):
-        raise ValueError(f"merged: more values than {len(flags)} flags.")
+    end: list[Any] = []
+    out = [next(first if flag else second, end) for flag in flags]
+    rest = [next(first, end), end if others is None else next(second, end)]
+    if any([x is end for x in out]) or any([x is not end for x in rest]):
+        raise ValueError(f"merged: {len(flags)} flags, and another number of values.")
     return out
 
 
