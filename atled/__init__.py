@@ -37,16 +37,16 @@ _NAMES = {
         make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays""",
     "higher_order.callbacks": "effects_barrier io_callback pure_callback",
     "higher_order.custom_derivatives": "custom_jvp custom_vjp",
-    "higher_order.remat": "checkpoint checkpoint_policies remat",
+    "higher_order.remat": "checkpoint_policies remat",
     "higher_order.shard_map": "shard_map",
     "sharding": "P reshard",
     "staging.find_nans": "find_nans",
     "staging.pmap": "pmap",
-    "staging.named_call": "ensure_compile_time_eval",
+    "staging.compile_time_eval": "ensure_compile_time_eval",
 }
 _MODULES = """
     checkpoints data debug distributed errors export ffi image inspect jax lax metrics nn numpy ops optim profiler
     random scipy settings sharding test_util topologies train tree typing
 """
 trace.install(Evaluate())
-__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, _MODULES, _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, _MODULES, _AT_ONCE, {"checkpoint": "remat"})

@@ -58,12 +58,12 @@ from atled.higher_order.callbacks import io_callback as io_callback
 from atled.higher_order.callbacks import pure_callback as pure_callback
 from atled.higher_order.custom_derivatives import custom_jvp as custom_jvp
 from atled.higher_order.custom_derivatives import custom_vjp as custom_vjp
-from atled.higher_order.remat import checkpoint as checkpoint
 from atled.higher_order.remat import checkpoint_policies as checkpoint_policies
 from atled.higher_order.remat import remat as remat
 from atled.higher_order.shard_map import shard_map as shard_map
 from atled.sharding import P as P
 from atled.sharding import reshard as reshard
+from atled.staging.compile_time_eval import ensure_compile_time_eval as ensure_compile_time_eval
 from atled.staging.device_put import block_until_ready as block_until_ready
 from atled.staging.device_put import device_get as device_get
 from atled.staging.device_put import device_put as device_put
@@ -72,7 +72,6 @@ from atled.staging.jit import eval_shape as eval_shape
 from atled.staging.jit import jit as jit
 from atled.staging.jit import make_program as make_program
 from atled.staging.jit_calls import clear_caches as clear_caches
-from atled.staging.named_call import ensure_compile_time_eval as ensure_compile_time_eval
 from atled.staging.pmap import pmap as pmap
 from atled.transforms.grad import grad as grad
 from atled.transforms.grad import hessian as hessian
@@ -95,7 +94,6 @@ __all__ = [
     "Shard",
     "__version__",
     "block_until_ready",
-    "checkpoint",
     "checkpoint_policies",
     "checkpoints",
     "clear_caches",

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
-from atled.core import errors, source, tracer_leaks
+from atled.core import errors, leaked_tracer_holders, source
 from atled.core.array import Array
 from atled.core.trace import Tracer
 from atled.higher_order.callbacks import effect_callback
@@ -323,7 +323,7 @@ def checking_leaks() -> Iterator[None]:
     before = {id(x) for x in _closed_tracers()}
     yield
     alive = [x for x in _closed_tracers() if id(x) not in before]
-    rows = [(x, tracer_leaks.holder(x)) for x in alive]
+    rows = [(x, leaked_tracer_holders.holder(x)) for x in alive]
     rows = [(x, holder) for x, holder in rows if holder]
     if rows:
         lines = [f"\n    {x.type} of {x.interpreter.transform}, kept in {holder}" for x, holder in rows[:8]]

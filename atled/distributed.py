@@ -22,7 +22,7 @@ import numpy as np
 from atled.core import tree
 from atled.core.array import type_of
 from atled.engine import client
-from atled.engine.multiprocess import cluster, processes
+from atled.engine.multiprocess import cluster_detection, processes
 from atled.engine.multiprocess.hub import Hub
 from atled.engine.multiprocess.member import Refused, Unanswered
 from atled.engine.multiprocess.processes import PeerLost, ProgramMismatch
@@ -114,7 +114,7 @@ def initialize(
     >>> shutdown()
     """
     _check_system()
-    launcher, detected = cluster.detect(os.environ)
+    launcher, detected = cluster_detection.detect(os.environ)
     address = coordinator_address if coordinator_address is not None else detected.coordinator
     size = num_processes if num_processes is not None else detected.num_processes
     rank = process_id if process_id is not None else detected.process_id
@@ -123,7 +123,7 @@ def initialize(
     _check_arguments(address, size, rank, launcher)
     assert address is not None and size is not None and rank is not None
     if rank == 0 and launcher and None in (coordinator_address, num_processes, process_id):
-        found = cluster.reason(os.environ)
+        found = cluster_detection.reason(os.environ)
         print(f"distributed: process 0 of {size}, coordinator {address}; found {found}.", file=sys.stderr)
     host, port = _address(address, "initialize", "coordinator_address")
     hub = None

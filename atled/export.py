@@ -109,7 +109,7 @@ class Exported:
 
     def __init__(
         self, name: str, data: bytes, captured: Sequence[np.ndarray], inputs: Sequence[ArrayType],
-        outputs: Sequence[ArrayType], in_structure: tree.Structure, out_structure: tree.Structure,
+        outputs: Sequence[ArrayType], in_structure: tree.TreeDef, out_structure: tree.TreeDef,
     ) -> None:  # fmt: skip
         self.name, self.data, self.captured = name, data, list(captured)
         self.in_types, self.out_types = tuple(inputs), tuple(outputs)
@@ -225,7 +225,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
 # by class: its name in files, and how its static data is written
 _written: dict[type, tuple[str, Callable[[Any], bytes]]] = {}
-_read: dict[str, Callable[[bytes, Any], tree.Structure]] = {}  # by name in files
+_read: dict[str, Callable[[bytes, Any], tree.TreeDef]] = {}  # by name in files
 
 
 def register_pytree_node_serialization(
@@ -255,7 +255,7 @@ def register_pytree_node_serialization(
     if nodetype in _written or serialized_name in _read:
         raise ValueError(f"export: {nodetype.__name__} or the name {serialized_name!r} is already registered.")
 
-    def read(data: bytes, children: Any) -> tree.Structure:
+    def read(data: bytes, children: Any) -> tree.TreeDef:
         meta = deserialize_auxdata(data)
         if from_children is None:
             return tree._structure(nodetype, meta, tuple(children))
@@ -307,7 +307,7 @@ def _type_from_json(item: Any) -> ArrayType:
     return ArrayType(tuple(dims), dtypes.canonical(dtype), bool(weak))
 
 
-def _tree_to_json(s: tree.Structure) -> Any:
+def _tree_to_json(s: tree.TreeDef) -> Any:
     if s.kind is None:
         return "*"
     children = [_tree_to_json(c) for c in s.children]
@@ -325,7 +325,7 @@ def _tree_to_json(s: tree.Structure) -> Any:
     )
 
 
-def _tree_from_json(item: Any) -> tree.Structure:
+def _tree_from_json(item: Any) -> tree.TreeDef:
     if item == "*":
         return tree.LEAF
     kind, children = item[0], tuple([_tree_from_json(c) for c in item[1]])

@@ -8,7 +8,7 @@ from typing import Any
 from atled.core import errors
 from atled.core.tree import (
     Partial,
-    Structure,
+    TreeDef,
     all,
     broadcast,
     flatten,
@@ -52,7 +52,7 @@ def reduce_associative(
 
 
 __all__ = [
-    "Partial", "Structure", "all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map",
+    "Partial", "TreeDef", "all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map",
     "map_with_path", "reduce", "reduce_associative", "register_dataclass", "register_node", "register_static", "static",
     "struct", "structure", "transpose", "unflatten",
 ]  # fmt: skip

@@ -57,7 +57,7 @@ def ours(path: str, workers: int) -> Any:
 
     images = data.arrays(image=np.load(path, mmap_mode="r"), label=np.arange(IMAGES))
     batches = images.shuffle(0).random_map(augment, 1).batch(BATCH).repeat()
-    return batches.iterator(workers=workers)
+    return batches.iterator(num_workers=workers)
 
 
 class Augmented(Records):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import atled
-from atled import data, nn, optim, train
+from atled import checkpoints, data, nn, optim, train
 
 
 class Terminal(io.StringIO):
@@ -78,8 +78,8 @@ def main() -> None:
         try:
             with tempfile.TemporaryDirectory() as path:
                 if more.pop("checkpoint", False):
-                    more |= {"checkpoint": path, "every": every}
-                train.fit(model, loss, batches, optimizer, steps=every * (options.turns + 1), hooks=[hook], **more)
+                    more |= {"checkpoint": checkpoints.Saver(path, every=every)}
+                train.fit(model, loss, batches, optimizer, steps=every * (options.turns + 1), callbacks=[hook], **more)
         finally:
             sys.stderr = screen
         ratios = np.array(fitted[1:]) / np.array(alone[1:])  # the first has the compilation

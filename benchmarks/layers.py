@@ -44,7 +44,7 @@ class Ours:
         return self.nn.Embedding(n, d, key=keys())
 
     def conv(self, i: int, o: int, size: Any, stride: Any, keys: Any) -> Any:
-        return self.nn.Conv(i, o, size, stride=stride, bias=False, key=keys())
+        return self.nn.Conv(i, o, size, strides=stride, use_bias=False, key=keys())
 
     def layer_norm(self, d: int, keys: Any) -> Any:
         return self.nn.LayerNorm(d)

@@ -1,4 +1,4 @@
-"""Loops and memory: layers in a scan against layers unrolled, an LSTM in a scan, and what `checkpoint` saves.
+"""Loops and memory: layers in a scan against layers unrolled, an LSTM in a scan, and what `remat` saves.
 
 Written once for any library with JAX's names, as the models are.
 """
@@ -35,7 +35,7 @@ def blocks(lib: Library, layers: int, width: int, heads: int, batch: int, length
         x = x + jnp.moveaxis(weights @ v, 1, 2).reshape(batch, length, width) @ p["out"]
         return x + nn.gelu(norm(x) @ p["up"]) @ p["down"]
 
-    layer = block if policy is ... else top.checkpoint(block, policy=policy)
+    layer = block if policy is ... else top.remat(block, policy=policy)
 
     def unrolled(params: Any, x: Any) -> Any:
         for p in params:

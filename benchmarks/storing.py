@@ -110,7 +110,7 @@ class Run:
 
         self.atled, self.checkpoints, self.root = atled, checkpoints, root
         self.tree, self.best = state(gigabytes), {}
-        self.saver = checkpoints.Saver(root / "async", keep=1)
+        self.saver = checkpoints.Saver(root / "async", max_to_keep=1)
         self.donating = atled.jit(lambda t: {k: v * 1.0001 for k, v in t.items()}, donate_argnums=0)
 
     def note(self, name: str, f) -> None:
@@ -122,7 +122,7 @@ class Run:
         self.atled.block_until_ready(self.tree)
 
     def load(self) -> None:
-        self.atled.block_until_ready(self.checkpoints.load(self.root / "ours", like=self.tree))
+        self.atled.block_until_ready(self.checkpoints.load(self.root / "ours", template=self.tree))
 
     def round(self, number: int) -> None:
         raw, ours = self.root / "raw", self.root / "ours"

@@ -107,10 +107,11 @@ def main(config):
     batches = data.arrays(examples(a, b, config.digits)).shuffle(0).batch(config.batch)
     question, answer = examples(low[:held_out], high[:held_out], config.digits)
     test = data.arrays((question, answer)).batch(1000, drop_last=False)
+    rate = optim.cosine(config.rate, config.steps, warmup_steps=config.steps // 20)
     state = train.fit(
         Adder(config.features, key=random.key(0)), loss, batches,
-        optim.chain(optim.clip(1.0), optim.Adam(optim.cosine(config.rate, config.steps, warmup=config.steps // 20))),
-        steps=config.steps, evaluate=test, measure=measure, every=config.steps // 20, checkpoint=config.run,
+        optim.chain(optim.clip_by_global_norm(1.0), optim.Adam(rate)),
+        steps=config.steps, evaluation=train.Evaluation(test, measure, every=config.steps // 20), checkpoint=config.run,
     )  # fmt: skip
     carried = carries(low[:held_out], high[:held_out], config.digits)
     written = np.concatenate([state.model.eval().answer(x, answer.shape[1]) for x, _ in test])

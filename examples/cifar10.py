@@ -32,12 +32,12 @@ class Block(nn.Module):
 
     def __init__(self, inputs, outputs, stride, *, key):
         keys = nn.Keys(key)
-        self.conv1 = nn.Conv(inputs, outputs, (3, 3), stride=stride, bias=False, key=keys())
-        self.conv2 = nn.Conv(outputs, outputs, (3, 3), bias=False, key=keys())
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, strides=stride, use_bias=False, key=keys())
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, use_bias=False, key=keys())
         self.norm1, self.norm2 = nn.BatchNorm(outputs, momentum=0.9), nn.BatchNorm(outputs, momentum=0.9)
         self.around = None
         if stride > 1:
-            self.around = nn.Conv(inputs, outputs, (1, 1), stride=stride, bias=False, key=keys())
+            self.around = nn.Conv2d(inputs, outputs, 1, strides=stride, use_bias=False, key=keys())
 
     def __call__(self, x):
         y = self.norm2(self.conv2(nn.relu(self.norm1(self.conv1(x)))))
@@ -47,7 +47,7 @@ class Block(nn.Module):
 class ResNet(nn.Module):
     def __init__(self, channels, blocks, *, key):
         keys = nn.Keys(key)
-        self.conv = nn.Conv(3, channels, (4, 4), stride=2, bias=False, key=keys())
+        self.conv = nn.Conv2d(3, channels, 4, strides=2, use_bias=False, key=keys())
         self.norm = nn.BatchNorm(channels, momentum=0.9)
         self.blocks, inputs = [], channels
         for stage, outputs in enumerate((channels, 2 * channels, 4 * channels)):
@@ -95,12 +95,12 @@ def main(config):
     batches = data.arrays(few).shuffle(0).random_map(changed, 1).batch(config.batch).map(scaled)
     steps = config.epochs * len(batches)
     optimizer = optim.SGD(optim.one_cycle(config.rate, steps), momentum=0.9, nesterov=True)
-    decayed = optim.chain(optim.decay(5e-4), optimizer)
+    decayed = optim.chain(optim.add_decayed_weights(5e-4), optimizer)
     state = train.fit(
         ResNet(config.channels, config.blocks, key=random.key(0)), loss, batches, decayed, steps=steps,
-        evaluate=test, measure=measure, every=len(batches), checkpoint=config.run,
+        evaluation=train.Evaluation(test, measure, every=len(batches)), checkpoint=config.run,
     )  # fmt: skip
-    found = train.evaluate(state.evaluated(), measure, test)
+    found = train.evaluate(state.eval_model(), measure, test)
     print(f"accuracy on the test images: {found['accuracy']:.2%}")
     if config.picture:
         draw(found["confusion"], config.picture)

@@ -15,7 +15,7 @@ import dataclasses
 import numpy as np
 
 import atled.numpy as jnp
-from atled import data, jit, lax, nn, optim, random, train
+from atled import checkpoints, data, jit, lax, nn, optim, random, train
 
 MOVES = 20  # from noise to an image
 
@@ -37,10 +37,10 @@ class Block(nn.Module):
 
     def __init__(self, patches, width, *, key):
         keys = nn.Keys(key)
-        self.norm = nn.LayerNorm(width, scale=False, bias=False)
+        self.norm = nn.LayerNorm(width, use_scale=False, use_bias=False)
         self.across = [nn.Linear(patches, 2 * patches, key=keys()), nn.Linear(2 * patches, patches, key=keys())]
         self.within = [nn.Linear(width, 3 * width, key=keys()), nn.Linear(3 * width, width, key=keys())]
-        self.asked = nn.Linear(width, 6 * width, init=nn.initializers.zeros, key=keys())
+        self.asked = nn.Linear(width, 6 * width, weight_init=nn.initializers.zeros, key=keys())
 
     def __call__(self, x, asked):
         scale1, shift1, gate1, scale2, shift2, gate2 = jnp.split(self.asked(asked)[:, None], 6, axis=-1)
@@ -113,17 +113,19 @@ def gaussian(image, label, digits):
 
 def main(config):
     seen, test = [{**x, "image": x["image"][..., None] / np.float32(127.5) - 1} for x in data.sets.mnist().values()]
-    rate, adam_rate = [optim.cosine(r, config.steps, warmup=config.steps // 20) for r in (config.rate, config.rate / 5)]
+    warmup = config.steps // 20
+    rate, adam_rate = [optim.cosine(r, config.steps, warmup_steps=warmup) for r in (config.rate, config.rate / 5)]
+    muon, adam = optim.Muon(rate, adam_learning_rate=adam_rate), optim.Adam(adam_rate)
     state = train.fit(
         Flow(config.width, config.layers, key=random.key(0)), loss, data.arrays(seen).shuffle(0).batch(config.batch),
-        optim.groups({"blocks": optim.Muon(rate, adam_rate=adam_rate), "**": optim.Adam(adam_rate)}),
-        steps=config.steps, key=random.key(1), every=200, average=0.99, checkpoint=config.run,
+        optim.average(optim.partition({"blocks": muon, "**": adam}), 0.99), steps=config.steps, key=random.key(1),
+        checkpoint=config.run and checkpoints.Saver(config.run, every=200),
     )  # fmt: skip
     digits, keys = np.arange(config.samples) % 10, nn.Keys(2)
-    found, way = sample(state.evaluated(), digits, keys())
+    found, way = sample(state.eval_model(), digits, keys())
     written, rest = np.split(np.random.default_rng(0).permutation(test["image"]), [config.samples])
     images = {"Gaussians": gaussian(**seen, digits=digits), "flow": np.clip(found, -1, 1), "written": written}
-    convs = [nn.Conv(a, b, (5, 5), stride=2, key=keys()) for a, b in ((1, 16), (16, 32))]
+    convs = [nn.Conv2d(a, b, 5, strides=2, key=keys()) for a, b in ((1, 16), (16, 32))]
     hidden, out = nn.Linear(7 * 7 * 32, 64, key=keys()), nn.Linear(64, 10, key=keys())
     judge = nn.Sequential(convs[0], nn.relu, convs[1], nn.relu, flat, hidden, nn.relu, out)
     judge = train.fit(judge, classified, data.arrays(seen).shuffle(1).batch(100), optim.Adam(1e-3), epochs=2).model

@@ -91,7 +91,7 @@ def main(config):
     first = {name: jnp.log(jnp.float32(x)) for name, x in first.items()}
 
     def fitted(is_held):
-        found = optim.minimize(surprise, first, years, presidents, y, is_held, steps=config.steps)
+        found = optim.minimize(surprise, first, years, presidents, y, is_held, maxiter=config.steps)
         return found.x, *predict(found.x, years, presidents, y, is_held)
 
     settings, mean, deviation, slow = atled.tree.map(np.asarray, atled.jit(atled.vmap(fitted))(is_held))

@@ -57,9 +57,11 @@ class Block(nn.Module):
     def __init__(self, features, *, key):
         keys = nn.Keys(key)
         self.norm1, self.norm2 = nn.RMSNorm(features), nn.RMSNorm(features)
-        self.attention = nn.MultiHeadAttention(features, 4, bias=False, positions=nn.RoPE(features // 4), key=keys())
-        self.up = nn.Linear(features, 4 * features, bias=False, key=keys())
-        self.down = nn.Linear(4 * features, features, bias=False, key=keys())
+        self.attention = nn.MultiHeadAttention(
+            features, 4, use_bias=False, positions=nn.RoPE(features // 4), key=keys()
+        )
+        self.up = nn.Linear(features, 4 * features, use_bias=False, key=keys())
+        self.down = nn.Linear(4 * features, features, use_bias=False, key=keys())
 
     def __call__(self, x):
         x = x + self.attention(self.norm1(x), is_causal=True)
@@ -72,7 +74,7 @@ class Transformer(nn.Module):
     def __init__(self, size, features, layers, *, key):
         keys = nn.Keys(key)
         self.pieces = nn.Embedding(size, features, key=keys())
-        self.near = nn.Conv(features, features, (2,), padding=[(1, 0)], key=keys())  # two pieces at a time
+        self.near = nn.Conv1d(features, features, 2, padding=[(1, 0)], key=keys())  # two pieces at a time
         self.blocks = nn.Stack(lambda key: Block(features, key=key), layers, key=keys())
         self.norm, self.out = nn.RMSNorm(features), nn.Linear(features, size, key=keys())
 
@@ -111,12 +113,13 @@ def main(config):
     per_byte = len(held_out) / len(texts[1].encode())
     windows, rows = [np.lib.stride_tricks.sliding_window_view(x, config.context + 1) for x in (seen, held_out)]
     test, few = [data.arrays(rows[::n]).batch(64, drop_last=False) for n in (config.context // 2, 4 * config.context)]
-    rate, adam_rate = [optim.cosine(r, config.steps, warmup=config.steps // 20) for r in (config.rate, config.rate / 7)]
+    warmup = config.steps // 20
+    rate, adam_rate = [optim.cosine(r, config.steps, warmup_steps=warmup) for r in (config.rate, config.rate / 7)]
     state = train.fit(
         Transformer(len(pieces), config.features, config.layers, key=random.key(0)), loss,
         data.arrays(windows).shuffle(0).batch(config.batch),
-        optim.groups({"blocks": optim.Muon(rate, adam_rate=adam_rate), "**": optim.Adam(adam_rate)}),
-        steps=config.steps, evaluate=few, measure=measure, every=200, checkpoint=config.run,
+        optim.partition({"blocks": optim.Muon(rate, adam_learning_rate=adam_rate), "**": optim.Adam(adam_rate)}),
+        steps=config.steps, evaluation=train.Evaluation(few, measure, every=200), checkpoint=config.run,
     )  # fmt: skip
     nats = train.evaluate(state.model, measure, test)["nats"]
     result = {"3-grams": counted(seen, held_out, len(pieces)) * per_byte, "Transformer": nats * per_byte}

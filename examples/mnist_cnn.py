@@ -31,8 +31,8 @@ class CNN(nn.Module):
 
     def __init__(self, channels, *, key):
         keys = nn.Keys(key)
-        self.conv1 = nn.Conv(1, channels, (3, 3), key=keys())
-        self.conv2 = nn.Conv(channels, 2 * channels, (3, 3), key=keys())
+        self.conv1 = nn.Conv2d(1, channels, 3, key=keys())
+        self.conv2 = nn.Conv2d(channels, 2 * channels, 3, key=keys())
         self.norm1, self.norm2 = nn.BatchNorm(channels, momentum=0.9), nn.BatchNorm(2 * channels, momentum=0.9)
         self.hidden = nn.Linear(7 * 7 * 2 * channels, 128, key=keys())
         self.drop = nn.Dropout(0.3)
@@ -69,16 +69,17 @@ def main(config):
     test = data.arrays(sets["test"]).batch(500).map(scaled)
     batches = data.arrays(few).shuffle(0).random_map(moved, 1).batch(config.batch).map(scaled)
     steps = config.epochs * len(batches)
+    rate = optim.cosine(config.rate, steps, warmup_steps=steps // 20)
     state = train.fit(
         CNN(config.channels, key=random.key(0)), loss, batches,
-        optim.AdamW(optim.cosine(config.rate, steps, warmup=steps // 20), decay=1e-2),
-        steps=steps, key=random.key(1), evaluate=test, measure=measure, every=len(batches), average=0.995,
+        optim.average(optim.AdamW(rate, weight_decay=1e-2), 0.995),
+        steps=steps, key=random.key(1), evaluation=train.Evaluation(test, measure, every=len(batches)),
         checkpoint=config.run,
     )  # fmt: skip
-    accuracy = train.evaluate(state.evaluated(), measure, test)["accuracy"]
+    accuracy = train.evaluate(state.eval_model(), measure, test)["accuracy"]
     print(f"accuracy on 10,000 test images: {accuracy:.2%}")
     if config.picture:
-        draw(state.evaluated(), sets["test"], config.picture)
+        draw(state.eval_model(), sets["test"], config.picture)
     return {"accuracy": accuracy}
 
 

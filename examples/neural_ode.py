@@ -90,7 +90,7 @@ def main(config):
     batches = data.arrays(path=np.arange(config.paths), x=measured).shuffle(0).batch(config.batch)
     state = train.fit(
         Model(jnp.asarray(measured[:, 0]), config.width, key=keys()), loss, batches,
-        optim.chain(optim.clip(1.0), optim.Adam(optim.cosine(config.rate, config.steps))),
+        optim.chain(optim.clip_by_global_norm(1.0), optim.Adam(optim.cosine(config.rate, config.steps))),
         steps=config.steps, checkpoint=config.run,
     )  # fmt: skip
     starts = random.uniform(keys(), (100, 2), minval=-1, maxval=1)

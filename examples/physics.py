@@ -108,7 +108,7 @@ def main(config):
     brain = Brain(config.hidden, key=random.key(0))
     state = train.fit(
         brain, lambda brain, starts: -distance(brain, starts, config.seconds), batches,
-        optim.chain(optim.clip(1.0), optim.Adam(optim.cosine(config.rate, config.steps))),
+        optim.chain(optim.clip_by_global_norm(1.0), optim.Adam(optim.cosine(config.rate, config.steps))),
         steps=config.steps, checkpoint=config.run,
     )  # fmt: skip
     # A gradient takes about three times as long as a simulation: the search gets more of them, to be fair.

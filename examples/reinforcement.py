@@ -97,7 +97,7 @@ def trained(config, key):
     """An agent after all iterations, in each of which it plays and then learns from it; how long games lasted."""
     keys, count = nn.Keys(key), config.length * config.games
     rate = optim.linear(config.rate, config.iterations * config.epochs * (count // config.batch))
-    state = train.State(Agent(key=keys()), optim.chain(optim.clip(0.5), optim.Adam(rate)))
+    state = train.State(Agent(key=keys()), optim.chain(optim.clip_by_global_norm(0.5), optim.Adam(rate)))
 
     def iterate(carry, key):
         (state, games), keys = carry, nn.Keys(key)
@@ -106,7 +106,7 @@ def trained(config, key):
 
         def learn(state, chosen):
             _, agent, grads = train.gradients(loss)(state.model, atled.tree.map(lambda x: x[chosen], steps))
-            return state.apply(agent, grads), None
+            return state.apply_gradients(agent, grads), None
 
         orders = atled.vmap(lambda key: random.permutation(key, count))(random.split(keys(), config.epochs))
         state = lax.scan(learn, state, orders.reshape(-1, config.batch))[0]

@@ -37,9 +37,11 @@ class Block(nn.Module):
     def __init__(self, features, *, key):
         keys = nn.Keys(key)
         self.norm1, self.norm2 = nn.RMSNorm(features), nn.RMSNorm(features)
-        self.attention = nn.MultiHeadAttention(features, 4, bias=False, positions=nn.RoPE(features // 4), key=keys())
-        self.up = nn.Linear(features, 4 * features, bias=False, key=keys())
-        self.down = nn.Linear(4 * features, features, bias=False, key=keys())
+        self.attention = nn.MultiHeadAttention(
+            features, 4, use_bias=False, positions=nn.RoPE(features // 4), key=keys()
+        )
+        self.up = nn.Linear(features, 4 * features, use_bias=False, key=keys())
+        self.down = nn.Linear(4 * features, features, use_bias=False, key=keys())
 
     def __call__(self, x):
         x = x + self.attention(self.norm1(x), is_causal=True)
@@ -53,7 +55,7 @@ class Transformer(nn.Module):
         keys = nn.Keys(key)
         self.characters = nn.Embedding(size, features, key=keys())
         # Four characters at a time: what attention would have to learn first is there from the beginning.
-        self.near = nn.Conv(features, features, (4,), padding=[(3, 0)], key=keys())
+        self.near = nn.Conv1d(features, features, 4, padding=[(3, 0)], key=keys())
         self.blocks = nn.Stack(lambda key: Block(features, key=key), layers, key=keys())
         self.norm = nn.RMSNorm(features)
         self.out = nn.Linear(features, size, key=keys())
@@ -113,11 +115,12 @@ def main(config):
     batches = data.arrays(windows[: end - config.context]).shuffle(0).batch(config.batch)
     held_out = windows[end :: config.context // 2]
     test, few = [data.arrays(rows).batch(64, drop_last=False) for rows in (held_out, held_out[::8])]
-    rate, adam_rate = [optim.cosine(r, config.steps, warmup=config.steps // 20) for r in (config.rate, config.rate / 7)]
+    warmup = config.steps // 20
+    rate, adam_rate = [optim.cosine(r, config.steps, warmup_steps=warmup) for r in (config.rate, config.rate / 7)]
     state = train.fit(
         Transformer(len(alphabet), config.features, config.layers, key=random.key(0)), loss, batches,
-        optim.groups({"blocks": optim.Muon(rate, adam_rate=adam_rate), "**": optim.Adam(adam_rate)}),
-        steps=config.steps, evaluate=few, measure=measure, every=200, checkpoint=config.run,
+        optim.partition({"blocks": optim.Muon(rate, adam_learning_rate=adam_rate), "**": optim.Adam(adam_rate)}),
+        steps=config.steps, evaluation=train.Evaluation(few, measure, every=200), checkpoint=config.run,
     )  # fmt: skip
     nats = train.evaluate(state.model, measure, test)["nats"]
     by_counting = counted(ids[:end], ids[end:], len(alphabet), 6)

@@ -95,16 +95,18 @@ def main(config):
     held_out = [verses[i] for i in np.flatnonzero(is_held_out[starts])]
     learned = [verses[i] for i in np.flatnonzero(~is_held_out[starts])][: config.verses]
     # One verse in fifty is longer than 32 words: of those, the rest is not learned from.
-    batches = data.source(learned).shuffle(0).random_map(hidden, 1).pad(32, cut=True).batch(config.batch)
+    batches = data.source(learned).shuffle(0).random_map(hidden, 1).pad(32, truncate=True).batch(config.batch)
     test = data.source(held_out).pad(64).batch(128, drop_last=False)
     steps = config.epochs * len(batches)
+    rate = optim.cosine(config.rate, steps, warmup_steps=steps // 20)
+    optimizer = optim.chain(optim.clip_by_global_norm(1.0), optim.AdamW(rate, weight_decay=1e-2))
     state = train.fit(
         Tagger(len(known) + 1, len(parts), config.features, key=random.key(0)), loss, batches,
-        optim.chain(optim.clip(1.0), optim.AdamW(optim.cosine(config.rate, steps, warmup=steps // 20), decay=1e-2)),
-        steps=steps, key=random.key(1), evaluate=test, measure=measure, every=len(batches), average=0.995,
+        optim.average(optimizer, 0.995),
+        steps=steps, key=random.key(1), evaluation=train.Evaluation(test, measure, every=len(batches)),
         checkpoint=config.run,
     )  # fmt: skip
-    found = np.concatenate([np.asarray(state.evaluated()(batch).argmax(-1))[batch["mask"]] for batch in test])
+    found = np.concatenate([np.asarray(state.eval_model()(batch).argmax(-1))[batch["mask"]] for batch in test])
     counted = most_frequent(text["word"][~is_held_out], columns["part"][~is_held_out], text["word"][is_held_out])
     is_new = ~np.isin(text["word"][is_held_out], text["word"][~is_held_out])
     wanted, result = columns["part"][is_held_out], {}

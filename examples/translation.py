@@ -66,13 +66,13 @@ class Translator(nn.Module):
 def loss(model, batch, key):
     keys, text = nn.Keys(key), batch["spanish"]
     logits, _, _ = model.write(model.read(batch["english"], keys()), text[:, :-1], key=keys())
-    return nn.losses.cross_entropy(logits, text[:, 1:], smoothing=0.1, where=text[:, 1:] != PAD)
+    return nn.losses.cross_entropy(logits, text[:, 1:], label_smoothing=0.1, where=text[:, 1:] != PAD)
 
 
 def translate(model, english):
     """The likeliest word after the other, and the weights of attention for each."""
     memory, write, found = jit(Translator.read)(model, english), jit(Translator.write), []
-    word, state = jnp.full(len(english), BEGIN), model.writer.cell.start((len(english),))
+    word, state = jnp.full(len(english), BEGIN), model.writer.cell.initial_state((len(english),))
     for _ in range(english.shape[1]):
         scores, weights, state = write(model, memory, word[:, None], state)
         found.append((word := scores[:, 0].argmax(1), weights[:, 0]))
@@ -115,14 +115,15 @@ def main(config):
             row[: len(text) + 2] = [BEGIN, *[number.get(word, UNKNOWN) for word in text], END]
     known = {language: np.where(x < config.words, x, UNKNOWN) for language, x in full.items()}
     training, test = data.arrays(known).skip(config.tests).shuffle(0), data.arrays(known).take(config.tests)
+    rate = optim.cosine(config.rate, config.steps, warmup_steps=config.steps // 10)
     state = train.fit(
         Translator(config.words, config.width, key=random.key(0)), loss, training.batch(config.batch),
-        optim.chain(optim.clip(1.0), optim.AdamW(optim.cosine(config.rate, config.steps, warmup=config.steps // 10))),
-        steps=config.steps, key=random.key(1), evaluate=test.batch(config.batch), every=250, checkpoint=config.run,
+        optim.chain(optim.clip_by_global_norm(1.0), optim.AdamW(rate)), steps=config.steps, key=random.key(1),
+        evaluation=train.Evaluation(test.batch(config.batch), every=250), checkpoint=config.run,
     )  # fmt: skip
     lexicon = align(full["english"][config.tests :], full["spanish"][config.tests :], words)
     literal, found = [[lexicon.get(word, word) for word in text] for text in english], []
-    rows, weights = translate(state.evaluated(), known["english"][: config.tests])
+    rows, weights = translate(state.eval_model(), known["english"][: config.tests])
     for text, row, looks in zip(literal, rows, weights.argmax(-1)):
         pairs = zip(row[: [*row, END].index(END)], looks)
         found.append([words["spanish"][i] if i != UNKNOWN else ["", *text, ""][look] for i, look in pairs])

@@ -81,18 +81,19 @@ def main(config):
     test = data.arrays(black).batch(500, drop_last=False)
     batches = data.arrays(few).shuffle(0).batch(config.batch)
     steps = config.epochs * len(batches)
+    rate = optim.cosine(config.rate, steps, warmup_steps=steps // 20)
     state = train.fit(
         VAE(config.width, config.latent, key=random.key(0)), loss, batches,
-        optim.AdamW(optim.cosine(config.rate, steps, warmup=steps // 20), decay=1e-2),
-        steps=steps, key=random.key(1), evaluate=test, measure=measure, every=len(batches), average=config.average,
+        optim.average(optim.AdamW(rate, weight_decay=1e-2), config.average),
+        steps=steps, key=random.key(1), evaluation=train.Evaluation(test, measure, every=len(batches)),
         checkpoint=config.run,
     )  # fmt: skip
-    nats = train.evaluate(state.evaluated(), measure, test)["nats"]
+    nats = train.evaluate(state.eval_model(), measure, test)["nats"]
     share = few.mean(0).clip(1e-4, 1 - 1e-4)
     baseline = float(-(black * np.log(share) + (1 - black) * np.log(1 - share)).sum(1).mean())
     print(f"nats for an image: {nats:.1f}; with pixels that are independent of each other: {baseline:.1f}")
     if config.picture:
-        draw(state.evaluated(), black, config)
+        draw(state.eval_model(), black, config)
     return {"nats": nats, "baseline": baseline}
 
 

@@ -108,11 +108,11 @@ def main(config):
     for name, layers in (("bag of words", 0), ("graph network", config.layers)):
         state = train.fit(
             Net(graph.vocabulary, config.width, layers, key=random.key(0)), loss, batches,
-            optim.AdamW(optim.cosine(config.rate, config.steps, warmup=config.steps // 10), decay=1e-2),
-            steps=config.steps, key=random.key(1), evaluate=held_out, measure=measure, every=100,
+            optim.AdamW(optim.cosine(config.rate, config.steps, warmup_steps=config.steps // 10), weight_decay=1e-2),
+            steps=config.steps, key=random.key(1), evaluation=train.Evaluation(held_out, measure, every=100),
             checkpoint=config.run and pathlib.Path(config.run, name),
         )  # fmt: skip
-        predict = atled.jit(state.evaluated())
+        predict = atled.jit(state.eval_model())
         found[name] = np.concatenate([predict(batch).argmax(1) for batch in everything])
         result[name] = float((found[name] == graph.label)[test].mean())
     print(f"accuracy on {len(test)} test nodes:", ", ".join([f"{name} {x:.1%}" for name, x in result.items()]))

@@ -72,7 +72,7 @@ WORDS = {  # what is not ours, or is a plain value that cannot have a docstring;
     "__array_api_version__": "The version of the array API standard that the namespace follows.",
     "ComplexWarning": "The warning for imaginary parts that are lost in a conversion; a class of NumPy.",
     "Device": "A device: a CPU, a GPU or a core of a TPU, with its `platform`, `id` and `process_index`.",
-    "checkpoint_policies": "Policies for `checkpoint`: functions that say which values the backward pass keeps.",
+    "checkpoint_policies": "Policies for `remat`: functions that say which values the backward pass keeps.",
     "float0": "The dtype of gradients with respect to integers; it holds no data.",
     "bfloat16": "The 16-bit float with the exponent of `float32`.",
     "Step": "The number of a step, an `int`.",

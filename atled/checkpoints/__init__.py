@@ -5,7 +5,7 @@
 >>> model = nn.Linear(2, 3, key=random.key(0))
 >>> with tempfile.TemporaryDirectory() as path:
 ...     checkpoints.save(path, model)
-...     again = checkpoints.load(path, like=nn.Linear(2, 3, key=random.key(1)))
+...     again = checkpoints.load(path, template=nn.Linear(2, 3, key=random.key(1)))
 >>> bool((again.weight == model.weight).all())
 True
 """

@@ -43,7 +43,7 @@ def ls(options: argparse.Namespace) -> int:
             if manifest is None:
                 print(f"step {step:>10}  not finished, or not one of a Saver")
                 continue
-            metrics = ", ".join([f"{k} {v:.6g}" for k, v in manifest.more["metrics"].items()])
+            metrics = ", ".join([f"{k} {v:.6g}" for k, v in manifest.metadata["metrics"].items()])
             print(f"step {step:>10}  {len(manifest.arrays):>5} arrays  {size(_total(manifest)):>9}  {metrics}".rstrip())
         return 0
     manifest = shard_reader.manifest(options.path)

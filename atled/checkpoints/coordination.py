@@ -93,7 +93,7 @@ class World:
             self._awaited("done")
 
     def _awaited(self, key: str) -> bytes:
-        """A value set by another process. Polls, to notice failures and dead processes."""
+        """Wait for a value set by another process, and poll for failures and dead processes meanwhile."""
         start = time.monotonic()
         while True:
             value = distributed.store.try_get(f"{self._key}/{key}")

@@ -1,4 +1,4 @@
-"""The format of a checkpoint, version 1: a directory with a manifest and data files.
+"""The format of a checkpoint, version 2: a directory with a manifest and data files.
 
 The manifest says which arrays there are and where their pieces lie. The first line of the manifest has the version, a
 checksum and the length of the rest, which is JSON. A directory without a manifest is not a checkpoint: the manifest is
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from atled.core import dtypes
+from atled.core.former_names import formerly
 
 try:  # three times as fast, with the same result
     from zlib_ng.zlib_ng import crc32  # type: ignore[import-not-found]
@@ -23,7 +24,7 @@ except ImportError:
     from zlib import crc32
 
 MANIFEST = "manifest"
-VERSION = 1
+VERSION = 2  # the same bytes as version 1, whose paths may have names from before 0.1: `former_paths.py`
 SPAN = 2**20  # block size of reads and writes: fits in the CPU cache for the checksum
 ALIGNMENT = 64  # bytes: pieces begin at multiples of it in their file
 PIECE_BYTES = 64 * 2**20  # maximum size of a piece
@@ -85,6 +86,7 @@ class Entry:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
+@formerly(more="metadata")
 @dataclasses.dataclass(frozen=True)
 class Manifest:
     """The contents of a checkpoint: arrays by path, files with their sizes, and the writer's metadata.
@@ -101,12 +103,13 @@ class Manifest:
     arrays: dict[str, Entry]
     files: dict[str, int]
     statics: dict[str, Any] = dataclasses.field(default_factory=dict)  # settings of modules by path, for reports
-    more: Any = None  # the user's metadata
+    metadata: Any = None  # the user's metadata
+    version: int = VERSION  # that it was written in
 
     def to_bytes(self) -> bytes:
         """The manifest as the bytes that are written."""
         arrays = {path: dataclasses.asdict(entry) for path, entry in self.arrays.items()}
-        content = {"arrays": arrays, "files": self.files, "statics": self.statics, "more": self.more}
+        content = {"arrays": arrays, "files": self.files, "statics": self.statics, "more": self.metadata}
         text = json.dumps(content, separators=(",", ":"), allow_nan=True).encode()
         return f"atled checkpoint {VERSION} {crc32(text):08x} {len(text)}\n".encode() + text
 
@@ -117,7 +120,7 @@ class Manifest:
         words = head.split(b" ")
         if words[:2] != [b"atled", b"checkpoint"] or len(words) != 5:
             raise Damaged(f"{where}: the manifest is damaged, or is not the manifest of a checkpoint.")
-        if words[2] != str(VERSION).encode():
+        if words[2] not in (b"1", str(VERSION).encode()):
             got = words[2].decode("ascii", "replace")
             kind = CheckpointError if got.isdigit() and int(got) > VERSION else Damaged
             raise kind(f"{where}: this atled reads checkpoints of version {VERSION}; got {got}.")
@@ -126,7 +129,7 @@ class Manifest:
         try:  # the checksum matches, but the writer may have had a bug
             content = json.loads(text)
             arrays = {path: _entry(fields) for path, fields in content["arrays"].items()}
-            manifest = Manifest(arrays, content["files"], content["statics"], content["more"])
+            manifest = Manifest(arrays, content["files"], content["statics"], content["more"], int(words[2]))
             for name, size in manifest.files.items():
                 _require(type(size) is int and size >= 0 and "/" not in name and name not in ("", ".", ".."), name)
             for path, entry in arrays.items():

@@ -19,6 +19,9 @@ import numpy as np
 from atled.checkpoints.format import CheckpointError
 from atled.core import errors
 
+__all__ = ["load"]
+__dir__ = __all__.copy
+
 _METADATA, _STRINGS, _UNFINISHED = "_METADATA", "_strings.json", ".orbax-checkpoint-tmp"
 _ARRAYS = ("jax.Array", "np.ndarray", "scalar")
 _EMPTY: dict[str, Any] = {"None": type(None), "Dict": dict, "List": list, "Tuple": tuple}

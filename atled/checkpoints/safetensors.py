@@ -25,6 +25,9 @@ from atled.core import errors
 from atled.core import tree as trees
 from atled.core.array import Array, describe
 
+__all__ = ["load", "metadata", "save"]
+__dir__ = __all__.copy
+
 _SUFFIX, _INDEX, _SHARD = ".safetensors", ".safetensors.index.json", re.compile(r"-\d{5}-of-\d{5}\.safetensors$")
 _TAGS = {np.dtype(kind).name: tag for tag, (_, kind) in DTYPES.items() if kind is not None}
 _ORDER = {tag: i for i, tag in enumerate(reversed(DTYPES))}

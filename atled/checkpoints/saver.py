@@ -19,10 +19,12 @@ from atled.checkpoints.format import MANIFEST, CheckpointError, Damaged, Manifes
 from atled.checkpoints.staging_buffers import Staging
 from atled.checkpoints.storage import place
 from atled.core import errors
+from atled.core.former_names import formerly
 from atled.engine import client
 
 
-def save(path: Any, tree: Any, *, more: Any = None) -> None:
+@formerly(more="metadata")
+def save(path: Any, tree: Any, *, metadata: Any = None) -> None:
     """Write the arrays of a tree to a directory or a URL; the checkpoint is on disk when this returns.
 
     Until then, the old checkpoint at the path stays valid. With several processes, all call it, and each writes the
@@ -31,27 +33,29 @@ def save(path: Any, tree: Any, *, more: Any = None) -> None:
     Args:
         path: a directory, a URL such as `s3://bucket/run`, or a dict, which is tensorstore's spec of a store.
         tree: arrays and numbers in modules, dicts, lists, …; they are stored by their paths.
-        more: JSON-serializable metadata; `manifest(path).more` returns it.
+        metadata: JSON-serializable metadata; `manifest(path).metadata` returns it.
 
     >>> import tempfile
     >>> from atled import checkpoints
     >>> import atled.numpy as jnp
     >>> with tempfile.TemporaryDirectory() as path:
     ...     checkpoints.save(path, {"w": jnp.arange(3)})
-    ...     print(checkpoints.load(path, like={"w": jnp.zeros(3, "int32")}))
+    ...     print(checkpoints.load(path, template={"w": jnp.zeros(3, "int32")}))
     {'w': Array([0, 1, 2], dtype=int32)}
     """
-    shard_writer.write(path, shard_writer.snapshot(tree), shard_writer.plain(more), "save")
+    shard_writer.write(path, shard_writer.snapshot(tree), shard_writer.plain(metadata), "save")
 
 
+@formerly(more="metadata")
 class Restored(NamedTuple):
     """A restored checkpoint."""
 
     step: int
     tree: Any
-    more: Any
+    metadata: Any
 
 
+@formerly(keep="max_to_keep")
 class Saver:
     """Keeps checkpoints of a run in a directory or under a URL, one for each step that is saved.
 
@@ -60,7 +64,7 @@ class Saver:
 
     Args:
         every: save only steps that are multiples of it; others are skipped.
-        keep: how many of the newest to keep; None for all.
+        max_to_keep: how many of the newest to keep; None for all.
         best: the name of a metric; the checkpoint with the best value so far is kept as well.
         mode: "min" or "max": whether the smallest or the largest value is best.
         wait: whether `save` returns only when the checkpoint is on disk.
@@ -68,12 +72,12 @@ class Saver:
     >>> import tempfile
     >>> from atled import checkpoints
     >>> import atled.numpy as jnp
-    >>> with tempfile.TemporaryDirectory() as path, checkpoints.Saver(path, keep=2) as saver:
+    >>> with tempfile.TemporaryDirectory() as path, checkpoints.Saver(path, max_to_keep=2) as saver:
     ...     for step in range(4):
     ...         _ = saver.save(step, {"w": jnp.full(2, step)})
     ...     saver.wait()
-    ...     saver.steps(), saver.restore(like={"w": jnp.zeros(2, "int32")})
-    ([2, 3], Restored(step=3, tree={'w': Array([3, 3], dtype=int32)}, more=None))
+    ...     saver.steps(), saver.restore(template={"w": jnp.zeros(2, "int32")})
+    ([2, 3], Restored(step=3, tree={'w': Array([3, 3], dtype=int32)}, metadata=None))
     """
 
     def __init__(
@@ -81,20 +85,20 @@ class Saver:
         directory: Any,
         *,
         every: int = 1,
-        keep: int | None = 3,
+        max_to_keep: int | None = 3,
         best: str | None = None,
         mode: str = "min",
         wait: bool = False,
     ) -> None:
         if mode not in ("min", "max"):
             raise ValueError(errors.explained(f"checkpoints.Saver: mode must be 'min' or 'max'; got {mode!r}."))
-        for name, value in (("every", every), ("keep", 1 if keep is None else keep)):
+        for name, value in (("every", every), ("max_to_keep", 1 if max_to_keep is None else max_to_keep)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(
                     errors.explained(f"checkpoints.Saver: {name} must be a positive integer; got {value!r}.")
                 )
         self.directory = place(directory)
-        self.every, self.keep, self.best, self.mode, self._waits = every, keep, best, mode, wait
+        self.every, self.max_to_keep, self.best, self.mode, self._waits = every, max_to_keep, best, mode, wait
         self._lock, self._is_saving, self._newest = threading.RLock(), False, -1
         self._written = threading.Event()  # set unless something is being written
         self._written.set()
@@ -102,13 +106,14 @@ class Saver:
         self._staging, self._is_prepared = Staging(), wait
         self._values: dict[int, Any] = {}  # metrics of complete steps
 
-    def save(self, step: int, tree: Any, *, more: Any = None, metrics: Any = None, force: bool = False) -> bool:
+    @formerly(more="metadata")
+    def save(self, step: int, tree: Any, *, metadata: Any = None, metrics: Any = None, force: bool = False) -> bool:
         """Save a tree under a step number, if a save is due at this step; returns whether it was.
 
         The tree is copied: afterwards, arrays may be donated, and NumPy arrays may be changed.
 
         Args:
-            more: JSON-serializable metadata, such as the state of a data iterator.
+            metadata: JSON-serializable metadata, such as the state of a data iterator.
             metrics: numbers by name, one of which `best` may name.
             force: whether to save a step that is not a multiple of `every`.
         """
@@ -127,12 +132,12 @@ class Saver:
                 )
             self._is_saving = True
             try:
-                self._begin(step, tree, shard_writer.plain(more), _numbers(metrics))
+                self._begin(step, tree, shard_writer.plain(metadata), _numbers(metrics))
             finally:
                 self._is_saving = False
         return True
 
-    def _begin(self, step: int, tree: Any, more: Any, metrics: dict[str, float]) -> None:
+    def _begin(self, step: int, tree: Any, metadata: Any, metrics: dict[str, float]) -> None:
         """Save a tree, after the previous save has finished."""
         self.wait()
         self._check_order(step)
@@ -146,7 +151,7 @@ class Saver:
                 )
             )
         taken = shard_writer.snapshot(tree)
-        record = {"step": step, "metrics": metrics, "more": more}
+        record = {"step": step, "metrics": metrics, "more": metadata}
         if self._waits:
             return self._write(step, taken, record)
         # release the tree: donating an array that is still referenced would copy it
@@ -175,24 +180,25 @@ class Saver:
         self._raise()
         return next((s for s in reversed(self._all_steps()) if self._manifest(s) is not None), None)
 
-    def restore(self, like: Any = None, *, step: int | str | None = None, **options: Any) -> Restored | None:
+    @formerly(like="template")
+    def restore(self, template: Any = None, *, step: int | str | None = None, **options: Any) -> Restored | None:
         """The newest checkpoint that is not damaged, or that of a step; None if there is none at all.
 
         Args:
-            like: see `load`, as for the other options; or a function of the checkpoint's metadata that returns it.
+            template: see `load`, as for the other options; or a function of the checkpoint's metadata that returns it.
             step: the step to restore, or "best"; raises if it is missing or damaged.
 
         A damaged checkpoint is skipped with a warning that names the array.
         """
         self.wait()
         if step == "best":
-            return self._restored(chosen_by_first(self._best_step()), like, options)
+            return self._restored(chosen_by_first(self._best_step()), template, options)
         if step is not None:
-            return self._restored(_checked_step(step), like, options)
+            return self._restored(_checked_step(step), template, options)
         damaged: list[str] = []
         left = self._all_steps()
         while (s := chosen_by_first(left.pop() if left else -1)) >= 0:  # all processes try the same step
-            restored = self._tried(s, like, options, damaged)
+            restored = self._tried(s, template, options, damaged)
             if not all_say(restored is not None):
                 damaged += [] if restored is None else [f"Another process could not read step {s}."]
                 continue
@@ -230,13 +236,13 @@ class Saver:
             if step not in self._values:
                 manifest = self._manifest(step)
                 if manifest is not None:
-                    self._values[step] = manifest.more["metrics"].get(self.best)
+                    self._values[step] = manifest.metadata["metrics"].get(self.best)
 
-    def _tried(self, step: int, like: Any, options: Any, damaged: list[str]) -> Restored | None:
+    def _tried(self, step: int, template: Any, options: Any, damaged: list[str]) -> Restored | None:
         """The contents of a step; None if it is missing or damaged, which is recorded."""
         try:
             if self._manifest(step, is_strict=True) is not None:
-                return self._restored(step, like, options)
+                return self._restored(step, template, options)
         except Damaged as error:
             damaged.append(str(error))
         return None
@@ -289,7 +295,7 @@ class Saver:
         where = self.directory.inside(_name(step))
         with contextlib.suppress(Damaged):
             data = where.read(MANIFEST)
-            if data is not None and not _is_record(Manifest.from_bytes(data, str(where)).more):
+            if data is not None and not _is_record(Manifest.from_bytes(data, str(where)).metadata):
                 raise CheckpointError(
                     errors.explained(
                         f"checkpoints.Saver: {where} is a checkpoint that a saver did not write.", "another directory."
@@ -345,9 +351,9 @@ class Saver:
                 return None  # an incomplete save
             manifest = Manifest.from_bytes(data, str(where))
             shard_reader.check_files(where, manifest)
-            if not _is_record(manifest.more):
+            if not _is_record(manifest.metadata):
                 return None  # of a plain `save`
-            saved_step = manifest.more["step"]
+            saved_step = manifest.metadata["step"]
             if saved_step != step:
                 raise Damaged(f"{where}: the manifest is damaged: it is that of step {saved_step}.")
         except Damaged:
@@ -356,17 +362,17 @@ class Saver:
             return None
         return manifest
 
-    def _restored(self, step: int, like: Any, options: Any) -> Restored:
+    def _restored(self, step: int, template: Any, options: Any) -> Restored:
         where = self.directory.inside(_name(step))
-        record = shard_reader.manifest(where).more
+        record = shard_reader.manifest(where).metadata
         if not _is_record(record):
             raise CheckpointError(
                 errors.explained(
                     f"checkpoints.Saver: {where} is a checkpoint that a saver did not write.", "checkpoints.load."
                 )
             )
-        like = like(record["more"]) if isinstance(like, types.FunctionType | types.MethodType) else like
-        return Restored(step, shard_reader.load(where, like, **options), record["more"])
+        template = template(record["more"]) if isinstance(template, types.FunctionType | types.MethodType) else template
+        return Restored(step, shard_reader.load(where, template, **options), record["more"])
 
     def _clear(self, step: int) -> None:
         """Remove leftovers of interrupted saves, which use disk space."""
@@ -376,13 +382,13 @@ class Saver:
                 where.remove(shard_writer.own_files(where))
 
     def _prune(self) -> None:
-        """Remove checkpoints beyond `keep`."""
-        if self.keep is None:
+        """Remove checkpoints beyond `max_to_keep`."""
+        if self.max_to_keep is None:
             return
         there = self._all_steps()
         self._look(there)
         whole = [s for s in there if s in self._values]
-        kept_steps = set(whole[-self.keep :])
+        kept_steps = set(whole[-self.max_to_keep :])
         numbers = {s: v for s, v in self._numbers().items() if s in whole}
         if self.best is not None and numbers:
             kept_steps.add(self._of_best(numbers))
@@ -403,9 +409,9 @@ def _give_way() -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
 
-def _is_record(more: Any) -> bool:
+def _is_record(record: Any) -> bool:
     """Whether metadata is that of a saver."""
-    return isinstance(more, dict) and {"step", "metrics", "more"} <= set(more)
+    return isinstance(record, dict) and {"step", "metrics", "more"} <= set(record)
 
 
 def _name(step: int) -> str:

@@ -27,6 +27,7 @@ from atled.checkpoints.storage import place
 from atled.checkpoints.tree_matching import matched
 from atled.core import dtypes, errors, tree
 from atled.core.array import Array, type_of
+from atled.core.former_names import formerly
 from atled.core.sharding import Placed, SingleDeviceSharding, asked_sharding
 from atled.core.types import ArrayType, ShapeDtypeStruct
 from atled.engine.array import assemble, wrap
@@ -40,8 +41,8 @@ def manifest(path: Any) -> Manifest:
     >>> import tempfile
     >>> from atled import checkpoints
     >>> with tempfile.TemporaryDirectory() as path:
-    ...     checkpoints.save(path, {"w": np.arange(3.0), "b": np.ones(2)}, more={"epoch": 7})
-    ...     print(sorted(checkpoints.manifest(path).arrays), checkpoints.manifest(path).more)
+    ...     checkpoints.save(path, {"w": np.arange(3.0), "b": np.ones(2)}, metadata={"epoch": 7})
+    ...     print(sorted(checkpoints.manifest(path).arrays), checkpoints.manifest(path).metadata)
     ['b', 'w'] {'epoch': 7}
     """
     where = place(path)
@@ -53,9 +54,10 @@ def manifest(path: Any) -> Manifest:
     return Manifest.from_bytes(data, str(where))
 
 
+@formerly(like="template")
 def load(
     path: Any,
-    like: Any = None,
+    template: Any = None,
     *,
     partial: bool | Sequence[str] = False,
     rename: Mapping[str, str] | Callable[[str], str] | None = None,
@@ -64,17 +66,17 @@ def load(
     """The tree of a checkpoint.
 
     Args:
-        like: a tree like the one that was saved: its arrays are replaced by the saved ones, which get the same
-            shardings. `like` may be a newly created model, or a tree of shapes (`eval_shape`), which needs no extra
-            memory. Without `like`, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
-        partial: True to allow arrays that only one of the two has: they keep their values from `like`, or are ignored;
-            or patterns of paths for which this is allowed.
+        template: a tree like the one that was saved: its arrays are replaced by the saved ones, which get the same
+            shardings. `template` may be a newly created model, or a tree of shapes (`eval_shape`), which needs no extra
+            memory. Without `template`, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
+        partial: True to allow arrays that only one of the two has: they keep their values from `template`, or are
+            ignored; or patterns of paths for which this is allowed.
         rename: new names of paths in the checkpoint: a dict of path prefixes, or a function.
-        cast: whether arrays may have another dtype in `like`; they are converted to it, and raise if it cannot hold
+        cast: whether arrays may have another dtype in `template`; they are converted to it, and raise if it cannot hold
             their values. Only digits of floating and complex numbers may be lost.
 
     Raises:
-        CheckpointError: if the checkpoint is damaged, naming the array, or if it does not match `like`: the message
+        CheckpointError: if the checkpoint is damaged, naming the array, or if it does not match `template`: the message
             lists missing and unexpected arrays, and those with another shape or dtype.
 
     >>> import tempfile
@@ -82,27 +84,27 @@ def load(
     >>> import atled.numpy as jnp
     >>> with tempfile.TemporaryDirectory() as path:
     ...     checkpoints.save(path, {"w": jnp.arange(3), "step": 7})
-    ...     print(checkpoints.load(path, like={"w": jnp.zeros(3, "int32"), "step": 0}))
+    ...     print(checkpoints.load(path, template={"w": jnp.zeros(3, "int32"), "step": 0}))
     {'step': 7, 'w': Array([0, 1, 2], dtype=int32)}
     """
     where = place(path)
     while True:
         saved_manifest = manifest(where)
         try:
-            return _loaded(where, saved_manifest, like, partial, rename, cast)
+            return _loaded(where, saved_manifest, template, partial, rename, cast)
         except Damaged:
             if manifest(where) == saved_manifest:
                 raise  # otherwise it was replaced meanwhile, and its files were removed
 
 
-def _loaded(where: Any, found: Manifest, like: Any, partial: Any, rename: Any, cast: bool) -> Any:
+def _loaded(where: Any, found: Manifest, template: Any, partial: Any, rename: Any, cast: bool) -> Any:
     check_files(where, found)
-    if like is None:
+    if template is None:
         paths = list(found.arrays)
         return dict(zip(paths, _read(where, found, paths, [None] * len(paths)), strict=True))
-    leaves, structure = tree.flatten(like)
-    names = [name for name, _ in named_leaves(like)]
-    plan = matched(where, found, like, dict(zip(names, leaves, strict=True)), partial, rename, cast)
+    leaves, structure = tree.flatten(template)
+    names = [name for name, _ in named_leaves(template)]
+    plan = matched(where, found, template, dict(zip(names, leaves, strict=True)), partial, rename, cast)
     sources = [(i, plan.sources[n]) for i, n in enumerate(names) if n in plan.sources]
     read = _read(where, found, [source for _, source in sources], [leaves[i] for i, _ in sources])
     for (i, _), x in zip(sources, read, strict=True):
@@ -176,7 +178,7 @@ class _Target:
 
     path: str
     entry: Entry
-    like: Any
+    template: Any
     boxes: dict[Any, _Box]
     finish: Callable[[dict[Any, _Box]], Any]
 
@@ -189,33 +191,35 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return raw[offset : offset + size].view(dtype).reshape(shape)
 
 
-def _target(path: str, entry: Entry, like: Any) -> _Target:
+def _target(path: str, entry: Entry, template: Any) -> _Target:
     """What to read for a leaf, and how to build the leaf from it."""
     dtype, dims = entry.stored
     whole = (0,) * len(dims)
     if entry.dtype == KEY:
-        is_placed = getattr(like, "committed", asked_sharding(like) is not None)
-        where = asked_sharding(like) if is_placed else None
+        is_placed = getattr(template, "committed", asked_sharding(template) is not None)
+        where = asked_sharding(template) if is_placed else None
 
         def keys(boxes: dict[Any, _Box]) -> Any:
             wrapped = random.wrap_key_data(boxes[None].values)
             return wrapped if where is None else device_put(wrapped, where)
 
-        return _Target(path, entry, like, {None: _Box(whole, empty(dims, dtype))}, keys if like is not None else _host)
-    if not isinstance(like, (Array, ShapeDtypeStruct)):
-        is_number = isinstance(like, (bool, int, float, complex)) and not isinstance(like, np.generic)
+        return _Target(
+            path, entry, template, {None: _Box(whole, empty(dims, dtype))}, keys if template is not None else _host
+        )
+    if not isinstance(template, (Array, ShapeDtypeStruct)):
+        is_number = isinstance(template, (bool, int, float, complex)) and not isinstance(template, np.generic)
         finish = _host
         if is_number:
-            is_exact = type(like) is int and dtypes.is_integer(dtype)  # a Python integer has no width
-            kind = dtype if is_exact else np.asarray(like).dtype
+            is_exact = type(template) is int and dtypes.is_integer(dtype)  # a Python integer has no width
+            kind = dtype if is_exact else np.asarray(template).dtype
             finish = lambda boxes: exactly(path, boxes[None].values, kind).item()  # noqa: E731
-        elif isinstance(like, np.ndarray):
-            finish = lambda boxes: exactly(path, boxes[None].values, like.dtype)  # noqa: E731
-        elif isinstance(like, np.generic):
-            finish = lambda boxes: exactly(path, boxes[None].values, like.dtype)[()]  # noqa: E731
-        return _Target(path, entry, like, {None: _Box(whole, empty(dims, dtype))}, finish)
-    sharding = asked_sharding(like) or SingleDeviceSharding(default_device())
-    is_committed = getattr(like, "committed", asked_sharding(like) is not None)
+        elif isinstance(template, np.ndarray):
+            finish = lambda boxes: exactly(path, boxes[None].values, template.dtype)  # noqa: E731
+        elif isinstance(template, np.generic):
+            finish = lambda boxes: exactly(path, boxes[None].values, template.dtype)[()]  # noqa: E731
+        return _Target(path, entry, template, {None: _Box(whole, empty(dims, dtype))}, finish)
+    sharding = asked_sharding(template) or SingleDeviceSharding(default_device())
+    is_committed = getattr(template, "committed", asked_sharding(template) is not None)
     indices = sharding.addressable_devices_indices_map(dims)
     boxes: dict[Any, _Box] = {}
     for index in indices.values():
@@ -224,13 +228,13 @@ def _target(path: str, entry: Entry, like: Any) -> _Target:
             boxes[str(index)] = _Box(tuple([a for a, _, _ in ends]), empty(tuple([b - a for a, b, _ in ends]), dtype))
 
     def on_devices(boxes: dict[Any, _Box]) -> Any:
-        wanted_dtype = type_of(like).dtype if isinstance(like, Array) else np.dtype(like.dtype)
-        weak = type_of(like).weak if isinstance(like, Array) else False
+        wanted_dtype = type_of(template).dtype if isinstance(template, Array) else np.dtype(template.dtype)
+        weak = type_of(template).weak if isinstance(template, Array) else False
         values = {k: exactly(path, b.values, wanted_dtype) for k, b in boxes.items()}
         placed = Placed(ArrayType(dims, wanted_dtype, weak), sharding, is_committed)
         return wrap(assemble(placed, [(d, values[str(i)]) for d, i in indices.items()], compares=False))
 
-    return _Target(path, entry, like, boxes, on_devices)
+    return _Target(path, entry, template, boxes, on_devices)
 
 
 def exactly(path: str, values: np.ndarray, dtype: Any) -> np.ndarray:
@@ -267,7 +271,7 @@ def _host(boxes: dict[Any, _Box]) -> np.ndarray:
 
 def _read(where: Any, found: Manifest, paths: Sequence[str], likes: Sequence[Any]) -> list[Any]:
     """Arrays of a checkpoint, each placed like its entry in `likes`, or as NumPy arrays."""
-    targets = [_target(p, found.arrays[p], like) for p, like in zip(paths, likes, strict=True)]
+    targets = [_target(p, found.arrays[p], template) for p, template in zip(paths, likes, strict=True)]
     todo = [
         (where, t, piece, fits)
         for t in targets

@@ -107,7 +107,7 @@ def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple
         raise TypeError(
             errors.explained(
                 f"checkpoints.save: the leaves must be arrays or numbers; {path} is {shown(leaf)}.",
-                "more=… for JSON-serializable metadata.",
+                "metadata=… for JSON-serializable metadata.",
             )
         ) from None
     if t.kind == "k":
@@ -184,15 +184,15 @@ def bytes_of(values: np.ndarray) -> memoryview:
     return memoryview(values.reshape(-1).view(np.uint8))  # pyright: ignore[reportArgumentType]
 
 
-def plain(more: Any) -> Any:
+def plain(metadata: Any) -> Any:
     """A JSON copy of a value."""
     try:
-        return json.loads(json.dumps(more))
+        return json.loads(json.dumps(metadata))
     except (TypeError, ValueError, RecursionError) as error:
-        raise TypeError(errors.explained(f"checkpoints.save: more must be JSON-serializable: {error}.")) from None
+        raise TypeError(errors.explained(f"checkpoints.save: metadata must be JSON-serializable: {error}.")) from None
 
 
-def write(path: Any, taken: Snapshot, more: Any, who: str) -> None:
+def write(path: Any, taken: Snapshot, metadata: Any, who: str) -> None:
     """Write a snapshot; all processes call this together, each for its own shards. The checkpoint is complete on
     return.
 
@@ -210,7 +210,7 @@ def write(path: Any, taken: Snapshot, more: Any, who: str) -> None:
         everything = world.collected({"files": files, "pieces": pieces})
         if everything is not None:  # on the first process
             before = _files_before(where)
-            where.replace(MANIFEST, _manifest(taken, everything, more).to_bytes())
+            where.replace(MANIFEST, _manifest(taken, everything, metadata).to_bytes())
             where.delete([n for n in before if not n.startswith(f"{name}-")])
         world.finished()
     except BaseException as error:
@@ -270,7 +270,7 @@ def _write_all(where: Any, name: str, taken: Snapshot) -> tuple[dict[str, int], 
     return files, [[path, dataclasses.astuple(piece)] for _, pieces in written for path, piece in pieces]
 
 
-def _manifest(taken: Snapshot, everything: Sequence[Any], more: Any) -> Manifest:
+def _manifest(taken: Snapshot, everything: Sequence[Any], metadata: Any) -> Manifest:
     pieces: dict[str, list[Piece]] = {path: [] for path in taken.types}
     files: dict[str, int] = {}
     for one in everything:
@@ -282,4 +282,4 @@ def _manifest(taken: Snapshot, everything: Sequence[Any], more: Any) -> Manifest
         _, dims = entry.stored
         if sum([math.prod(p.shape) for p in entry.pieces]) != math.prod(dims):
             raise CheckpointError(f"checkpoints.save: the shards of {path} in all processes do not make up {entry}.")
-    return Manifest(arrays, files, taken.statics, more)
+    return Manifest(arrays, files, taken.statics, metadata)

@@ -153,7 +153,7 @@ class Local:
             self.path.rmdir()
 
     def old_files(self, seconds: float) -> list[str]:
-        """Files that were not modified for some time."""
+        """The files that were not modified in the last `seconds` seconds."""
         before, old = time.time() - seconds, []
         for name in self.sizes():
             with contextlib.suppress(OSError):

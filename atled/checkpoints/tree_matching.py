@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from atled.checkpoints.format import KEY, CheckpointError, Entry, Manifest
+from atled.checkpoints.former_paths import former_paths
 from atled.core import dtypes, errors
 from atled.core.array import Array, type_of
 from atled.core.types import ShapeDtypeStruct
@@ -48,7 +49,7 @@ class Plan:
 def matched(
     where: Any,
     found: Manifest,
-    like: Any,
+    template: Any,
     leaves: Mapping[str, Any],
     partial: bool | Sequence[str],
     rename: Mapping[str, str] | Callable[[str], str] | None,
@@ -56,7 +57,7 @@ def matched(
 ) -> Plan:
     """The plan for a tree; raises with all mismatches."""
     partial = [partial] if isinstance(partial, str) else partial
-    plan = compared(found, like, leaves, rename)
+    plan = compared(found, template, leaves, rename)
     excused = (
         (lambda path: bool(partial)) if isinstance(partial, bool) else lambda p: any([matches(x, p) for x in partial])
     )
@@ -71,19 +72,22 @@ def matched(
             ways.append("cast=True")
         raise CheckpointError(
             errors.explained(
-                f"checkpoints.load: the checkpoint {where} does not match the tree `like`.\n{shown}",
+                f"checkpoints.load: the checkpoint {where} does not match the template.\n{shown}",
                 "; ".join(ways) or "a tree of the same shapes.",
             )
         )
     return plan
 
 
-def compared(found: Manifest, like: Any, leaves: Mapping[str, Any], rename: Any = None) -> Plan:
+def compared(found: Manifest, template: Any, leaves: Mapping[str, Any], rename: Any = None) -> Plan:
     """Compares a checkpoint with a tree."""
     plan = Plan({})
     renamed = _renamed(found.arrays, rename)
     for path, leaf in leaves.items():
         source = renamed.get(path)
+        if source is None and found.version == 1:
+            were = [p for p in former_paths(path) if p in renamed and p not in leaves]
+            source = renamed[were[0]] if len(were) == 1 else None
         if source is None:
             plan.missing.append(path)
             continue
@@ -94,8 +98,9 @@ def compared(found: Manifest, like: Any, leaves: Mapping[str, Any], rename: Any 
             plan.reshaped.append(f"{path}: {entry} is {_type(leaf)} here")
         elif dtype != entry.dtype and not _is_number(leaf, entry):
             plan.cast.append(f"{path}: {entry} is {_type(leaf)} here")
-    plan.extra = [s for p, s in renamed.items() if p not in leaves]
-    now = settings_of(like)
+    used = set(plan.sources.values())
+    plan.extra = [s for s in renamed.values() if s not in used]
+    now = settings_of(template)
     for path, value in found.statics.items():
         if path in now and now[path] != value:
             plan.settings.append(f"{path} was {value!r} and is {now[path]!r}")

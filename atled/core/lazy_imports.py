@@ -11,13 +11,17 @@ on_missing: list[Callable[[str], None]] = []  # called with the full name of an 
 
 
 def public(
-    package: str, names: Mapping[str, str], modules: str = "", at_once: Mapping[str, str] | None = None
+    package: str,
+    names: Mapping[str, str],
+    modules: str = "",
+    at_once: Mapping[str, str] | None = None,
+    former: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package.
 
     Names are separated by blanks, by the file that has them: `"layers"` is a file of the package, `"atled.core.tree"`
-    another one; `new=old` renames. The files of `at_once` are imported now. `__init__.pyi` says the same to type
-    checkers, see `scripts/stubs`.
+    another one; `new=old` renames. The files of `at_once` are imported now. `former` has names that are called
+    otherwise since 0.1, for the message. `__init__.pyi` says the same to type checkers, see `scripts/stubs`.
 
     >>> get, names, everything = public("atled.core", {"types": "ArrayType Type=ArrayType"}, "tree")
     >>> names(), get("Type").__name__, get("tree").__name__
@@ -43,7 +47,10 @@ def public(
         else:
             for note in on_missing:
                 note(f"{package}.{name}")
-            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
+            says = f"module {package!r} has no attribute {name!r}"
+            if former and name in former:
+                says += f": it is called {former[name]!r} since 0.1"
+            raise AttributeError(says, name=name, obj=sys.modules[package])
         here[name] = value
         return value
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, dataclass_transform
 
 from atled.core import source
-from atled.core.annotations import annotations_of
+from atled.core.annotation_lookup import annotations_of
 from atled.core.array import type_of
 from atled.core.basic_ops import arithmetic
 from atled.core.cache_keys import exact
@@ -110,7 +110,7 @@ class Op:
         raise missing(self, "on_host", "running outside of programs")
 
     def varies(self, of: Any, given: list[frozenset[Any]]) -> list[frozenset[Any]] | None:
-        """The mesh axes along which each result varies; None if all of them do as operands and inner collectives.
+        """The mesh axes along which each result varies; None for the union over all operands and inner collectives.
 
         `given` has those of each operand; `of(program, given)` computes them for a program.
         """

@@ -1,7 +1,7 @@
 """Masks of tangents and cotangents: True for elements that no selection (`where`, indexing, `max`) has discarded.
 
 A discarded element is exactly zero and stays so, even if it is multiplied by infinity or NaN. An op's `masked` rule
-computes the mask of its result from those of its operands; `transforms/masked_derivatives.py` propagates them.
+computes the mask of its result from those of its operands; `transforms/masked_tangents.py` propagates them.
 
 A mask has a reach. `where` may discard anything, so its masks guard every factor, and survive sums. Masks of indices
 guard every factor, but end at sums, where they would cost a pass over an array that indexing leaves untouched. What

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from atled.core import error_hints, errors, source, tracer_leaks
+from atled.core import error_hints, errors, leaked_tracer_holders, source
 from atled.core.array import Array
 from atled.core.types import ArrayType
 
@@ -255,7 +255,7 @@ def named_axis(name: Any) -> Axis:
 
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
     """The error for a tracer that is used after its transformation has ended."""
-    holder = tracer_leaks.holder(tracer)
+    holder = leaked_tracer_holders.holder(tracer)
     return errors.UnexpectedTracerError(
         errors.explained(
             f"leaked value: a {tracer.type} made inside {tracer.interpreter.transform} escaped by a side effect "

@@ -1,7 +1,7 @@
 """Pytrees: nested containers of leaves, with `flatten` and `unflatten`.
 
 Nodes are tuples, lists, dicts (by sorted key), `None` (a node without children), named tuples, OrderedDict,
-defaultdict and what is registered (`tree_registry.py`). `flatten` gives the leaves and a `Structure`, a hashable
+defaultdict and what is registered (`tree_registry.py`). `flatten` gives the leaves and a `TreeDef`, a hashable
 description of the rest. `tree_codegen.py` compiles structures to straight-line Python for the paths where speed counts.
 """
 
@@ -23,7 +23,7 @@ from atled.core.cache_keys import exact
 from atled.core.tree_registry import FieldKey, GetAttrKey, node_of, nodes, register_node
 
 
-class Structure:
+class TreeDef:
     """A tree without its leaves. Compares and hashes by value, exactly: the keys 1 and True differ.
 
     >>> structure({"a": [1, 2]}) == structure({"a": [3, 4]})
@@ -35,7 +35,7 @@ class Structure:
         "key", "kind", "meta", "num_leaves", "take", "uses",
     )  # fmt: skip
 
-    def __init__(self, kind: Any, meta: Any, key: Any, children: tuple[Structure, ...], changes: bool = False) -> None:
+    def __init__(self, kind: Any, meta: Any, key: Any, children: tuple[TreeDef, ...], changes: bool = False) -> None:
         self.kind = kind  # the node's class; None for a leaf
         self.meta = meta
         self.key = key  # the exact key of `meta`, by which structures are compared
@@ -73,7 +73,7 @@ class Structure:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            waiting: list[Structure] = [self]  # an explicit stack: trees may be deeper than Python's recursion limit
+            waiting: list[TreeDef] = [self]  # an explicit stack: trees may be deeper than Python's recursion limit
             while waiting:
                 rest = [c for c in waiting[-1].children if c._hash is None]
                 waiting.extend(rest)
@@ -88,7 +88,7 @@ class Structure:
             a, b = waiting.pop()
             if a is b:
                 continue
-            if not isinstance(b, Structure) or a.kind is not b.kind or a.num_leaves != b.num_leaves:
+            if not isinstance(b, TreeDef) or a.kind is not b.kind or a.num_leaves != b.num_leaves:
                 return False
             if a._hash != b._hash and a._hash is not None and b._hash is not None:
                 return False
@@ -109,7 +109,7 @@ class Structure:
         return self._kinds
 
     def _declares(self) -> bool:
-        waiting: list[Structure] = [self]
+        waiting: list[TreeDef] = [self]
         while waiting:
             s = waiting.pop()
             if s.kind is not None and nodes[s.kind].code is not None:
@@ -151,14 +151,14 @@ class Structure:
                 waiting.extend(_match(structure, part, path)[::-1])
         return subtrees
 
-    def compose(self, inner: Structure) -> Structure:
+    def compose(self, inner: TreeDef) -> TreeDef:
         """This structure with `inner` in place of each leaf."""
         if self.kind is None:
             return inner
         return _structure(self.kind, self.meta, tuple([c.compose(inner) for c in self.children]))
 
     def __repr__(self) -> str:
-        return f"Structure({unflatten(self, [_Star()] * self.num_leaves)!r})"
+        return f"TreeDef({unflatten(self, [_Star()] * self.num_leaves)!r})"
 
     def __reduce__(self) -> Any:
         return (_leaf, ()) if self.kind is None else (_structure, (self.kind, self.meta, self.children))
@@ -169,23 +169,23 @@ class _Star:
         return "*"
 
 
-LEAF = Structure(None, None, None, ())
+LEAF = TreeDef(None, None, None, ())
 LEAF.is_one = LEAF.is_plain = True
 
 
-def _leaf() -> Structure:
+def _leaf() -> TreeDef:
     return LEAF
 
 
-_interned: dict[Any, Structure] = {}
-_interned_while_used: weakref.WeakValueDictionary[Any, Structure] = weakref.WeakValueDictionary()
+_interned: dict[Any, TreeDef] = {}
+_interned_while_used: weakref.WeakValueDictionary[Any, TreeDef] = weakref.WeakValueDictionary()
 # Interned structures again, by the identities of their data and children. The structure keeps these objects alive, and
 # only data that cannot change are interned, so the same objects mean the same structure. Finds most nodes at once.
-_by_identity: dict[Any, Structure] = {}
-_by_identity_while_used: weakref.WeakValueDictionary[Any, Structure] = weakref.WeakValueDictionary()
+_by_identity: dict[Any, TreeDef] = {}
+_by_identity_while_used: weakref.WeakValueDictionary[Any, TreeDef] = weakref.WeakValueDictionary()
 
 
-def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structure:
+def _structure(kind: Any, meta: Any, children: tuple[TreeDef, ...]) -> TreeDef:
     """A structure; equal structures are one object if their data are interchangeable."""
     if type(meta) is tuple:
         identity = (kind, len(children), *builtins.map(id, meta), *builtins.map(id, children))
@@ -206,7 +206,7 @@ def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structu
             interned = table.get(name)
             if interned is not None:
                 return interned
-        new = Structure(kind, meta, key, children)
+        new = TreeDef(kind, meta, key, children)
         if builtins.all([c.is_one for c in children]):
             if len(_interned) > 20_000:
                 _interned.clear()
@@ -221,8 +221,8 @@ def _structure(kind: Any, meta: Any, children: tuple[Structure, ...]) -> Structu
     try:
         hash(meta)
     except TypeError:  # a dict or list, which may change: the structure holds a snapshot
-        return Structure(kind, _copied(meta), key, children, True)
-    return Structure(kind, meta, key, children)  # equal to others, but with separate data
+        return TreeDef(kind, _copied(meta), key, children, True)
+    return TreeDef(kind, meta, key, children)  # equal to others, but with separate data
 
 
 _PLAIN = {int, float, complex, bool, str, bytes, type(None)}
@@ -266,7 +266,7 @@ def _copied(meta: Any) -> Any:
     return meta
 
 
-def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
+def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeDef:
     """The structure of a tree that `is_leaf`, if given, does not take for a leaf; its leaves are appended."""
     kind = type(tree)
     node = nodes.get(kind) or node_of(kind)
@@ -284,9 +284,9 @@ def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -
     return _structure(kind, meta, tuple(parts))
 
 
-def _walk_deep(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Structure:
+def _walk_deep(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeDef:
     """Like `_walk`, for trees deeper than Python's recursion limit."""
-    stack: list[tuple[Any, Any, Any, list[Structure]]] = [(tuple, None, iter((tree,)), [])]
+    stack: list[tuple[Any, Any, Any, list[TreeDef]]] = [(tuple, None, iter((tree,)), [])]
     while True:
         kind, meta, rest, done = stack[-1]
         for x in rest:
@@ -304,11 +304,11 @@ def _walk_deep(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | No
             stack[-1][3].append(_structure(kind, meta, tuple(done)))
 
 
-def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeDef]:
     """The leaves of a tree, and its structure.
 
     >>> flatten({"b": [1, 2], "a": None})
-    ([1, 2], Structure({'a': None, 'b': [*, *]}))
+    ([1, 2], TreeDef({'a': None, 'b': [*, *]}))
     """
     if is_leaf is not None:
         return ([tree], LEAF) if is_leaf(tree) else _flattened(tree, is_leaf)
@@ -339,12 +339,12 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
 # The structures of the latest trees, by what is quickly seen of a tree: its class, and its length or its keys. Keys are
 # kept only if they are plain values.
-_recent: dict[Any, weakref.ref[Structure]] = {}
+_recent: dict[Any, weakref.ref[TreeDef]] = {}
 _MANY = 32  # uses of a structure that are worth its compilation
 _COMPILED = 10_000  # leaves of a structure that is compiled, at most
 
 
-def _flattened(tree: Any, is_leaf: Callable[[Any], bool] | None) -> tuple[builtins.list[Any], Structure]:
+def _flattened(tree: Any, is_leaf: Callable[[Any], bool] | None) -> tuple[builtins.list[Any], TreeDef]:
     flat: list[Any] = []
     try:
         return flat, _walk(tree, flat, is_leaf)
@@ -353,7 +353,7 @@ def _flattened(tree: Any, is_leaf: Callable[[Any], bool] | None) -> tuple[builti
         return flat, _walk_deep(tree, flat, is_leaf)
 
 
-def unflatten(treedef: Structure, leaves: Iterable[Any]) -> Any:
+def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of a structure and its leaves; the inverse of `flatten`.
 
     >>> unflatten(structure({"a": [0, 0]}), [1, 2])
@@ -376,9 +376,9 @@ def unflatten(treedef: Structure, leaves: Iterable[Any]) -> Any:
         return _build_deep(structure, iter(leaves))
 
 
-def _build_deep(structure: Structure, leaves: Any) -> Any:
+def _build_deep(structure: TreeDef, leaves: Any) -> Any:
     """Like `_build`, for trees deeper than Python's recursion limit."""
-    stack: list[tuple[Structure, list[Any]]] = [(structure, [])]
+    stack: list[tuple[TreeDef, list[Any]]] = [(structure, [])]
     while True:
         s, done = stack[-1]
         if s.kind is not None and len(done) < len(s.children):
@@ -391,7 +391,7 @@ def _build_deep(structure: Structure, leaves: Any) -> Any:
         stack[-1][1].append(subtree)
 
 
-def _build(structure: Structure, leaves: Any) -> Any:
+def _build(structure: TreeDef, leaves: Any) -> Any:
     if structure.kind is None:
         return next(leaves)
     children = [next(leaves) if c.kind is None else _build(c, leaves) for c in structure.children]
@@ -411,7 +411,7 @@ class TreeError(ValueError):
     """
 
 
-def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
+def _take(structure: TreeDef, tree: Any, found: list[Any]) -> bool:
     """Append the subtrees at the positions of a structure's leaves; returns whether the tree has that structure."""
     if structure.kind is None:
         found.append(tree)
@@ -430,7 +430,7 @@ def _take(structure: Structure, tree: Any, found: list[Any]) -> bool:
     return True
 
 
-def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple[Structure, Any, tuple[Any, ...]]]:
+def _match(structure: TreeDef, tree: Any, path: tuple[Any, ...]) -> list[tuple[TreeDef, Any, tuple[Any, ...]]]:
     """The children of a node, each with its structure and path; raises if the node does not match."""
     if type(tree) is not structure.kind:
         where = keystr(path) or "the root"
@@ -443,7 +443,7 @@ def _match(structure: Structure, tree: Any, path: tuple[Any, ...]) -> list[tuple
     if not structure.has_data(meta):
         where = keystr(path) or "the root"
         if node.code is not None:
-            step, want, got = node.code.difference(structure, Structure(structure.kind, meta, None, ()))
+            step, want, got = node.code.difference(structure, TreeDef(structure.kind, meta, None, ()))
             raise TreeError(f"tree: structures differ at {keystr(path)}{step}: expected {want}, got {got}.")
         raise TreeError(f"tree: structures differ at {where}: expected {structure.meta!r}, got {meta!r}.")
     if len(children) != len(structure.children):
@@ -464,11 +464,11 @@ def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]
     return flatten(tree, is_leaf)[0]
 
 
-def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Structure:
+def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDef:
     """The structure of a tree.
 
     >>> structure({"a": [1, 2]})
-    Structure({'a': [*, *]})
+    TreeDef({'a': [*, *]})
     """
     return flatten(tree, is_leaf)[1]
 
@@ -509,7 +509,7 @@ def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     return builtins.all(leaves(tree, is_leaf))
 
 
-def transpose(outer_treedef: Structure, inner_treedef: Structure | None, pytree_to_transpose: Any) -> Any:
+def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: Any) -> Any:
     """Transpose a tree of trees: an outer tree of inner trees becomes an inner tree of outer trees.
 
     >>> transpose(structure([0, 0]), structure({"a": 0}), [{"a": 1}, {"a": 2}])
@@ -525,7 +525,7 @@ def transpose(outer_treedef: Structure, inner_treedef: Structure | None, pytree_
 
 def _walk_path(
     tree: Any, path: tuple[Any, ...], found: list[Any], is_leaf: Callable[[tuple[Any, ...], Any], bool] | None
-) -> Structure:
+) -> TreeDef:
     node = None if is_leaf is not None and is_leaf(path, tree) else node_of(type(tree))
     if node is None:
         found.append((path, tree))
@@ -551,7 +551,7 @@ def leaves_with_path(
 
 def flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[Any], Structure]:
+) -> tuple[list[Any], TreeDef]:
     """The leaves with their paths, and the structure.
 
     >>> [(keystr(path), x) for path, x in flatten_with_path({"a": [1, 2]})[0]]
@@ -614,7 +614,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] |
 def spread(
     prefix: Any, target: Any, is_leaf: Callable[[Any], bool] | None = None, what: str = "", way_out: str = ""
 ) -> builtins.list[Any]:
-    """The leaves of a prefix tree, one for each leaf of `target`. A list stands for a tuple, as what `target` is.
+    """The leaves of a prefix tree, one for each leaf of `target`. If `target` is a tuple, the prefix may be a list.
 
     If it is not a prefix, the error begins with `what`, and ends with `way_out`.
 
@@ -650,7 +650,7 @@ def is_node(cls: type) -> bool:
     return isinstance(cls, type) and node_of(cls) is not None
 
 
-def structure_of(kind: type, meta: Any, children: Iterable[Structure]) -> Structure:
+def structure_of(kind: type, meta: Any, children: Iterable[TreeDef]) -> TreeDef:
     """The structure of a node, made from its class, its data and the structures of its children."""
     return _structure(kind, meta, tuple(children))
 

@@ -15,7 +15,7 @@ from atled.core import source, tree_registry
 from atled.core.cache_keys import exact
 
 if TYPE_CHECKING:
-    from atled.core.tree import Structure
+    from atled.core.tree import TreeDef
 
 _NOTHING = object()
 
@@ -46,7 +46,7 @@ class Code:
         return name
 
 
-def matcher(code: Code, structure: Structure, expression: str, leaf: str, indent: str) -> list[str]:
+def matcher(code: Code, structure: TreeDef, expression: str, leaf: str, indent: str) -> list[str]:
     """Emit code that flattens `expression`; returns one expression per leaf, made with the template `leaf`.
 
     The code raises `Mismatch` if the tree has another structure.
@@ -63,7 +63,7 @@ def matcher(code: Code, structure: Structure, expression: str, leaf: str, indent
     return out
 
 
-def _taken_apart(code: Code, structure: Structure, expression: str, indent: str) -> list[str]:
+def _taken_apart(code: Code, structure: TreeDef, expression: str, indent: str) -> list[str]:
     """Emit code that flattens one node; returns an expression for each child."""
     kind, lines = structure.kind, code.lines
     if kind is type(None):
@@ -99,13 +99,13 @@ def _taken_apart(code: Code, structure: Structure, expression: str, indent: str)
     return parts
 
 
-def builder(code: Code, structure: Structure, leaves: Iterator[str], is_result: bool = True) -> str:
+def builder(code: Code, structure: TreeDef, leaves: Iterator[str], is_result: bool = True) -> str:
     """The expression that rebuilds a tree from one expression per leaf; deep parts become preceding lines.
 
     Nodes of a launch's result (`is_result`) are built by the class's own code; elsewhere by its `unflatten`, which
     gives them to the current trace.
     """
-    stack: list[tuple[Structure, list[str]]] = [(structure, [])]
+    stack: list[tuple[TreeDef, list[str]]] = [(structure, [])]
     while True:
         s, parts = stack[-1]
         if s.kind is not None and len(parts) < len(s.children):
@@ -125,7 +125,7 @@ def builder(code: Code, structure: Structure, leaves: Iterator[str], is_result: 
 _DEEP = 40  # Python's parser allows at most 200 nested parentheses
 
 
-def _put_together(code: Code, structure: Structure, parts: list[str], is_result: bool) -> str:
+def _put_together(code: Code, structure: TreeDef, parts: list[str], is_result: bool) -> str:
     """The expression for one node, made from those of its children."""
     kind = structure.kind
     if kind is type(None):
@@ -145,7 +145,7 @@ def _put_together(code: Code, structure: Structure, parts: list[str], is_result:
     return f"{unflatten}({meta}, [{', '.join(parts)}])"
 
 
-def flattener(structure: Structure) -> Any:
+def flattener(structure: TreeDef) -> Any:
     """A function that returns the subtrees at the positions of a structure's leaves, or raises one of `MISMATCHES`."""
     code = Code()
     code.lines.append("def flatten(tree):")
@@ -154,7 +154,7 @@ def flattener(structure: Structure) -> Any:
     return _compiled(code, "flatten")
 
 
-def unflattener(structure: Structure) -> Any:
+def unflattener(structure: TreeDef) -> Any:
     """A function that rebuilds the tree of a structure from a list with the right number of leaves."""
     code = Code()
     leaves = [code.name() for _ in range(structure.num_leaves)]

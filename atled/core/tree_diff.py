@@ -9,17 +9,17 @@ import reprlib
 from typing import Any
 
 from atled.core import tree_registry
-from atled.core.tree import Structure
+from atled.core.tree import TreeDef
 
 
-def difference(before: Structure, now: Structure) -> tuple[str, str, str] | None:
+def difference(before: TreeDef, now: TreeDef) -> tuple[str, str, str] | None:
     """A path as text, and what each tree has there; None for equal trees.
 
     >>> from atled.core import tree
     >>> difference(tree.structure({"a": [1, 2]}), tree.structure({"a": (1, 2)}))
     ("['a']", 'a list', 'a tuple')
     """
-    waiting: list[tuple[Structure, Structure, str]] = [(before, now, "")]
+    waiting: list[tuple[TreeDef, TreeDef, str]] = [(before, now, "")]
     while waiting:
         a, b, path = waiting.pop()
         if a is b or a == b:
@@ -32,7 +32,7 @@ def difference(before: Structure, now: Structure) -> tuple[str, str, str] | None
     return None
 
 
-def _here(a: Structure, b: Structure) -> tuple[str, str, str] | None:
+def _here(a: TreeDef, b: TreeDef) -> tuple[str, str, str] | None:
     """How two nodes differ, apart from their children: the attribute or key inside them, and both values."""
     if a.kind is not b.kind:
         return "", _noun(a), _noun(b)
@@ -49,12 +49,12 @@ def _here(a: Structure, b: Structure) -> tuple[str, str, str] | None:
     return None
 
 
-def _keys(s: Structure, odd: list[Any]) -> str:
+def _keys(s: TreeDef, odd: list[Any]) -> str:
     """The keys of a dict that the other one lacks, as text."""
     return ", ".join([repr(k) for k in s.meta if k in odd][:3]) or "fewer keys" if odd else "keys of other types"
 
 
-def _noun(s: Structure) -> str:
+def _noun(s: TreeDef) -> str:
     if s.kind is None:
         return "an array"
     if s.kind is type(None):
@@ -63,7 +63,7 @@ def _noun(s: Structure) -> str:
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
-def keys_of(structure: Structure) -> list[Any]:
+def keys_of(structure: TreeDef) -> list[Any]:
     """The path keys from a node to its children."""
     count = len(structure.children)
     node = tree_registry.nodes[structure.kind]

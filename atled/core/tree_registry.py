@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, dataclass_transform
 
 if TYPE_CHECKING:
-    from atled.core.tree import Structure
+    from atled.core.tree import TreeDef
 
 T = TypeVar("T")
 
@@ -102,15 +102,15 @@ class NodeCode:
     Children of such nodes may have declared kinds, which their path keys hold (`FieldKey`).
     """
 
-    def match(self, code: Any, structure: Structure, value: str, indent: str) -> list[str]:
+    def match(self, code: Any, structure: TreeDef, value: str, indent: str) -> list[str]:
         """Emit lines that `raise Mismatch` unless `value` has this structure; returns one expression per child."""
         raise NotImplementedError
 
-    def build(self, code: Any, structure: Structure, parts: list[str]) -> str:
+    def build(self, code: Any, structure: TreeDef, parts: list[str]) -> str:
         """An expression for the node, made from those of its children; may emit preceding lines."""
         raise NotImplementedError
 
-    def difference(self, before: Structure, now: Structure) -> tuple[str, str, str]:
+    def difference(self, before: TreeDef, now: TreeDef) -> tuple[str, str, str]:
         """How the static data of two nodes of the class differ: the path to the difference, and both values."""
         raise NotImplementedError
 

@@ -1,7 +1,7 @@
 """Input pipelines: lazy, deterministic, resumable at any example, and split over processes without losing examples.
 
 A source gives a `Pipeline`; its methods (`shuffle`, `map`, `random_map`, `filter`, `batch`, `repeat` and others) give
-another one. `pipeline.iterator(workers=2)` iterates over it, with `state()` and `restore(state)`. `to_devices`
+another one. `pipeline.iterator(num_workers=2)` iterates over it, with `state()` and `restore(state)`. `to_devices`
 prefetches the batches to devices. Everything else uses only NumPy.
 """
 
@@ -15,7 +15,7 @@ _AT_ONCE = {
     "mixtures": "concatenate interleave mix",
     "pipeline": "Pipeline",
     "sources": "arrays lines source tokens",
-    "iterator_state": "joined",
+    "iterator_state": "merge_states",
     "worker_pool": "WorkerLost",
 }
-__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "sets", _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "sets", _AT_ONCE, {"joined": "merge_states"})

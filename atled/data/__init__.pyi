@@ -6,7 +6,7 @@ from atled.data.file_sources import images as images
 from atled.data.file_sources import parquet as parquet
 from atled.data.iterables import iterable as iterable
 from atled.data.iterator import Iterator as Iterator
-from atled.data.iterator_state import joined as joined
+from atled.data.iterator_state import merge_states as merge_states
 from atled.data.mixtures import concatenate as concatenate
 from atled.data.mixtures import interleave as interleave
 from atled.data.mixtures import mix as mix
@@ -27,8 +27,8 @@ __all__ = [
     "images",
     "interleave",
     "iterable",
-    "joined",
     "lines",
+    "merge_states",
     "mix",
     "parquet",
     "sets",

@@ -39,8 +39,9 @@ class Bucket:
         if bucket == len(self.bounds):
             raise ValueError(
                 errors.explained(
-                    f"data.bucket: examples must not be longer than the last bound, {self.bounds[-1]}; got {length}.",
-                    "a larger bound, or filter or truncate examples first.",
+                    f"data.bucket: examples must not be longer than the last boundary, {self.bounds[-1]}; got "
+                    f"{length}.",
+                    "a larger boundary, or filter or truncate examples first.",
                 )
             )
         return bucket
@@ -71,7 +72,7 @@ class Pad:
             raise ValueError(
                 errors.explained(
                     f"data.{self.name}: an example must not be longer than {length}; got {n}.",
-                    "cut=True, a longer length, or filter first.",
+                    "truncate=True, a longer length, or filter first.",
                 )
             )
         padded = dict(example)
@@ -90,7 +91,7 @@ class Pad:
 
 
 def exact_text(x: np.ndarray) -> np.ndarray:
-    """An array whose strings are objects, as everywhere: arrays of strings of fixed width would cut others."""
+    """An array with strings as objects, because an array of fixed-width strings would truncate longer ones."""
     return x.astype(object) if x.dtype.kind in "SU" else x
 
 
@@ -112,8 +113,8 @@ def _filled(who: str, field: str, shape: tuple[int, ...], fill: Any, dtype: Any)
     if not fits and out.size:
         raise ValueError(
             errors.explained(
-                f"data.{who}: the fill must fit into the field {field}, {dtype}; got {fill!r}.",
-                "another fill, or fields=[…], which names the ragged fields." if who == "pad" else "another fill.",
+                f"data.{who}: padding_value must fit into the field {field}, {dtype}; got {fill!r}.",
+                "another value, or fields=[…], which names the ragged fields." if who == "pad" else "another value.",
             )
         )
     out[...] = fill if holds_text else number
@@ -121,7 +122,7 @@ def _filled(who: str, field: str, shape: tuple[int, ...], fill: Any, dtype: Any)
 
 
 def _is_close(number: Any, fill: Any) -> bool:
-    """Whether a dtype holds a number, or numbers, up to rounding of fractions."""
+    """Whether `number`, the fill value in another dtype, equals it: exactly for integers, up to rounding for floats."""
     got, asked = np.asarray(number), np.asarray(fill)
     if got.dtype.kind in "biu":
         return bool((got == asked).all())
@@ -185,8 +186,8 @@ class Pack:
         if n > self.length and not self.cut:
             raise ValueError(
                 errors.explained(
-                    f"data.pack: with cut=False, an example must not be longer than {self.length}; got {n}.",
-                    "cut=True, or filter or truncate examples first.",
+                    f"data.pack: with truncate=False, an example must not be longer than {self.length}; got {n}.",
+                    "truncate=True, or filter or shorten examples first.",
                 )
             )
         return arrays
@@ -224,7 +225,8 @@ def sizes_of(size: Any, bounds: Sequence[int]) -> tuple[int, ...]:
     if len(sizes) != len(bounds) or not sizes or not all(good) or sorted(set(bounds)) != list(bounds):
         raise ValueError(
             errors.explained(
-                "data.bucket: bounds must be increasing lengths, and size one number or one for each bound; got "
+                "data.bucket: boundaries must be increasing lengths, and batch_size one number or one for "
+                "each of them; got "
                 f"{list(bounds)} and {size!r}.",
                 "bucket([64, 128, 256], 32).",
             )

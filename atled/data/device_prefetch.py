@@ -13,8 +13,9 @@ from typing import Any, Self
 import numpy as np
 
 from atled.core import errors, tree
+from atled.core.former_names import formerly
 from atled.core.sharding import Sharding
-from atled.data.random_access import count_checked
+from atled.data.random_access_nodes import count_checked
 from atled.engine.global_arrays import make_array_from_process_local_data
 from atled.staging.device_put import device_put
 
@@ -145,8 +146,9 @@ def _put(batch: Any, sharding: Any) -> Any:
     return structure.unflatten([put(s, np.asarray(x)) for s, x in zip(several, leaves, strict=True)])
 
 
-def to_devices(iterator: Any, sharding: Any = None, *, ahead: int = 2) -> OnDevices:
-    """The batches of an iterator on devices, with `ahead` of them prefetched by a thread.
+@formerly(ahead="prefetch")
+def to_devices(iterator: Any, sharding: Any = None, *, prefetch: int = 2) -> OnDevices:
+    """The batches of an iterator on devices, with `prefetch` of them prefetched by a thread.
 
     `sharding` is a `NamedSharding`, a tree of them like the batches, a function of a batch that gives one of these, or
     None for the default device. If the sharding spans several processes, each process supplies its own rows. `state()`
@@ -156,5 +158,5 @@ def to_devices(iterator: Any, sharding: Any = None, *, ahead: int = 2) -> OnDevi
     >>> [float(x.sum()) for x in data.to_devices(data.source([1.0, 2.0, 3.0, 4.0]).batch(2).iterator())]
     [3.0, 7.0]
     """
-    count_checked("to_devices", "ahead", ahead)
-    return OnDevices(iter(iterator), sharding, ahead)
+    count_checked("to_devices", "prefetch", prefetch)
+    return OnDevices(iter(iterator), sharding, prefetch)

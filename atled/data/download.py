@@ -295,7 +295,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(SOURCES))
     parser.add_argument("--to", type=pathlib.Path, default=sets.home(), help="the directory (default: %(default)s)")
-    parser.add_argument("--list", action="store_true", help="say which sets there are")
+    parser.add_argument("--list", action="store_true", help="list the data sets")
     parser.set_defaults(run=_run)
 
 

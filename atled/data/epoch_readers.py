@@ -16,7 +16,7 @@ from atled.core import errors
 from atled.data import example_transforms
 from atled.data.batching import Pad
 from atled.data.collate import Stack
-from atled.data.random_access import ENDLESS, Block
+from atled.data.random_access_nodes import ENDLESS, Block
 
 MOST_DROPPED = 100_000  # examples in a row; then it is time to ask whether any will pass
 CHUNK = 64  # block size of reads if the number of examples per batch is unknown
@@ -95,7 +95,7 @@ class Examples:
         self._start = 0  # the number of examples before the block
 
     def next(self) -> tuple[Block, int, Any] | None:
-        """The next example that passes, before the steps after the last filter."""
+        """The next example that passes all filters; later steps are not yet applied."""
         while True:
             if self._block is None or self.taken - self._start >= len(self._block):
                 self._block, self._start = self._more(), self.taken

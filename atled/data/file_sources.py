@@ -13,7 +13,7 @@ import numpy as np
 
 from atled.core import errors
 from atled.data.pipeline import Pipeline
-from atled.data.random_access import Source
+from atled.data.random_access_nodes import Source
 from atled.data.sources import Items, check_unchanged, paths_checked, stamp_of
 
 _ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -188,7 +188,7 @@ def _dtype_of(kind: Any) -> Any:
 
 @functools.lru_cache(maxsize=8)
 def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[str, ...]) -> Any:
-    """A cached row group; shuffled reads reuse recent row groups, if any."""
+    """A row group. The last eight are cached, which shuffled reads use."""
     with _package("parquet", "pyarrow.parquet", "parquet").ParquetFile(path) as file:
         return file.read_row_group(number, columns=list(columns))
 
@@ -223,8 +223,8 @@ def parquet(
             if types != (kinds or types):
                 raise ValueError(
                     errors.explained(
-                        f"data.parquet: all files must have the same types; {path} has {', '.join(types)}, the files "
-                        f"before have {', '.join(kinds or ())}."
+                        f"data.parquet: all files must have the same types; {path} has {', '.join(types)}, "
+                        f"previous files have {', '.join(kinds or ())}."
                     )
                 )
             kinds = types

@@ -12,7 +12,7 @@ import numpy as np
 from atled.data.copies import owned
 from atled.data.example_transforms import name_of
 from atled.data.pipeline import Pipeline
-from atled.data.random_access import Block, Source, function_checked
+from atled.data.random_access_nodes import Block, Source, function_checked
 
 
 class _Place:

@@ -22,17 +22,17 @@ def state_of(pipeline: Any, place: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
-def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def merge_states(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The states of all processes, in order of rank, combined into one. Only pipelines with `filter` or `pack` need it.
 
-    Processes that filter or pack consume different numbers of examples, so each has its own state. The joined state
+    Processes that filter or pack consume different numbers of examples, so each has its own state. The merged state
     can be restored by the same number of processes, or by another number if all have consumed the same number of
     examples.
 
     >>> from atled import data
     >>> odd = data.source(range(12)).filter(lambda x: x % 2).batch(2)
     >>> iterators = [odd.sharded(i, 2).iterator() for i in range(2)]
-    >>> len(data.joined([i.state() for i in iterators])["each"])
+    >>> len(data.merge_states([i.state() for i in iterators])["each"])
     2
     """
     numbers = [s.get("process", 0) for s in states]
@@ -40,7 +40,7 @@ def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if numbers != list(range(len(states))) or counts != {len(states)} or len({s["pipeline"] for s in states}) != 1:
         raise ValueError(
             errors.explained(
-                "data.joined: the states must be those of all processes of one pipeline, in order of rank; "
+                "data.merge_states: the states must be those of all processes of one pipeline, in order of rank; "
                 "got processes "
                 f"{numbers} of {sorted(counts)}.",
                 "distributed.gather, or one file for each process.",
@@ -84,7 +84,7 @@ def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
                 errors.explained(
                     f"data.restore: each process has its own state; this is process {index}, the state is that of "
                     f"process {own_state['process']}.",
-                    "data.joined(states), which all can restore.",
+                    "data.merge_states(states), which all can restore.",
                 )
             )
         return own_state
@@ -110,8 +110,8 @@ def _moved(each: list[dict[str, Any]], saved: int, count: int) -> dict[str, Any]
                 f"data.restore: the state was saved by {saved} processes, and there are {count}; they filter or pack, "
                 "so each has consumed different examples, and the rest cannot be redistributed"
                 + (" (this is the state of one of them only)." if len(each) < saved else "."),
-                f"{saved} processes; or data.joined(states) at a point where all have consumed the same number of "
-                "examples.",
+                f"{saved} processes; or data.merge_states(states) at a point where all have consumed the same number "
+                "of examples.",
             )
         )
     first = each[0]

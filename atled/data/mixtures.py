@@ -16,7 +16,7 @@ import numpy as np
 from atled.core import errors
 from atled.data.permutations import permuted, round_keys
 from atled.data.pipeline import Pipeline
-from atled.data.random_access import ENDLESS, Block, Node, Source, first_epoch, gathered, seed_checked, sized
+from atled.data.random_access_nodes import ENDLESS, Block, Node, Source, first_epoch, gathered, seed_checked, sized
 
 PERIOD = 4096  # the block size of a mixture: each block has exactly the proportions of the weights
 

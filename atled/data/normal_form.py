@@ -1,8 +1,9 @@
-"""`Form`: the normal form of a pipeline.
+"""`NormalForm`: the normal form of a pipeline.
 
-The normal form: a node, which fetches examples by position (`random_access.py`), steps for single examples, packing, a
-group (batch or bucket), steps for batches, and a number of epochs. `positions.py` iterates over it. `str` of a pipeline
-describes it completely, and states contain this text, so that a state cannot be restored into another pipeline.
+The normal form: a node, which fetches examples by position (`random_access_nodes.py`), steps for single examples,
+packing, a group (batch or bucket), steps for batches, and a number of epochs. `positions.py` iterates over it. `str` of
+a pipeline describes it completely, and states contain this text, so that a state cannot be restored into another
+pipeline.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Self
 
 from atled.core import errors
 from atled.data import batching, example_transforms
-from atled.data.random_access import ENDLESS, Node, Staged
+from atled.data.random_access_nodes import ENDLESS, Node, Staged
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Form:
+class NormalForm:
     """The parts of a pipeline."""
 
     node: Node

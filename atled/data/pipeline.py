@@ -11,10 +11,11 @@ from typing import Any
 
 from atled import distributed
 from atled.core import errors
+from atled.core.former_names import formerly
 from atled.data import batching, example_transforms
 from atled.data.iterator import Iterator
-from atled.data.normal_form import Form
-from atled.data.random_access import (
+from atled.data.normal_form import NormalForm
+from atled.data.random_access_nodes import (
     ENDLESS,
     Part,
     Repeated,
@@ -28,7 +29,7 @@ from atled.engine import client
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Pipeline(Form):
+class Pipeline(NormalForm):
     """Examples and the steps applied to them. Sources such as `data.arrays` make one; methods return a new one.
 
     >>> from atled import data
@@ -93,35 +94,39 @@ class Pipeline(Form):
             )
         return self.with_step(example_transforms.Filter(function_checked("filter", f)))
 
+    @formerly(multiple="pad_to_multiple_of", fill="padding_value", cut="truncate")
     def pad(
         self,
         length: int | None = None,
         *,
-        multiple: int | None = None,
+        pad_to_multiple_of: int | None = None,
         fields: Sequence[str] | None = None,
-        fill: Any = 0,
-        cut: bool = False,
+        padding_value: Any = 0,
+        truncate: bool = False,
     ) -> Pipeline:
         """Pad ragged examples to `length`, or to the next multiple of a number, and add a field `mask`.
 
         An example is an array, which becomes the field `tokens`, or a dict; `fields` are padded along their first axis,
-        by default all that are not scalars. Longer examples raise, or are cut with `cut=True`.
+        by default all that are not scalars. Longer examples raise, or are cut with `truncate=True`.
 
         >>> from atled import data
         >>> [e["tokens"].tolist() for e in data.source([[1], [2, 3]]).pad(3)]
         [[1, 0, 0], [2, 3, 0]]
         """
-        if (length is None) == (multiple is None):
-            raise TypeError(errors.explained("data.pad: give either a length or a multiple.", "pad(128)."))
-        count_checked("pad", "the length or multiple", length if length is not None else multiple)
-        return self.map(batching.Pad(length, multiple, tuple(fields) if fields else None, fill, cut))
+        if (length is None) == (pad_to_multiple_of is None):
+            raise TypeError(errors.explained("data.pad: give either length or pad_to_multiple_of.", "pad(128)."))
+        count_checked("pad", "length or pad_to_multiple_of", length if length is not None else pad_to_multiple_of)
+        return self.map(
+            batching.Pad(length, pad_to_multiple_of, tuple(fields) if fields else None, padding_value, truncate)
+        )
 
-    def pack(self, length: int, *, cut: bool = True, fill: Any = 0) -> Pipeline:
+    @formerly(fill="padding_value", cut="truncate")
+    def pack(self, length: int, *, truncate: bool = True, padding_value: Any = 0) -> Pipeline:
         """Rows of `length` tokens: sequences one after the other, with `segments` from 1 (padding: 0) and `positions`.
 
         An example is an array of one axis, which becomes the field `tokens`, or a dict of such arrays. An example that
         does not fit into the row is cut and continues in the next row, where its positions restart at 0; with
-        `cut=False` it goes to the next row as a whole. The last row of an epoch is padded.
+        `truncate=False` it goes to the next row as a whole. The last row of an epoch is padded.
 
         >>> from atled import data
         >>> rows = list(data.source([[1, 2, 3], [4, 5]]).pack(4))
@@ -129,20 +134,23 @@ class Pipeline(Form):
         ([[1, 2, 3, 4], [5, 0, 0, 0]], [[1, 1, 1, 2], [1, 0, 0, 0]])
         """
         self.examples_only("pack")
-        return dataclasses.replace(self, packing=batching.Pack(count_checked("pack", "length", length), cut, fill))
+        return dataclasses.replace(
+            self, packing=batching.Pack(count_checked("pack", "length", length), truncate, padding_value)
+        )
 
+    @formerly(size="batch_size", bounds="boundaries", fill="padding_value")
     def bucket(
         self,
-        bounds: Sequence[int],
-        size: int | Sequence[int],
+        boundaries: Sequence[int],
+        batch_size: int | Sequence[int],
         *,
         fields: Sequence[str] | None = None,
-        fill: Any = 0,
+        padding_value: Any = 0,
         drop_last: bool = True,
     ) -> Pipeline:
-        """Batches of examples of similar length, padded to the bound of their bucket, with a field `mask`.
+        """Batches of examples of similar length, padded to the boundary of their bucket, with a field `mask`.
 
-        `size` is one batch size for all bounds, or one for each. A batch is returned when its bucket is full.
+        `batch_size` is one number for all buckets, or one for each. A batch is returned when its bucket is full.
         Incomplete buckets at the end of an epoch are dropped, or with `drop_last=False` returned as smaller batches.
 
         >>> from atled import data
@@ -152,11 +160,15 @@ class Pipeline(Form):
         """
         self.examples_only("bucket")
         names = tuple(fields) if fields else None
-        sizes = batching.sizes_of(size, list(bounds))
-        return dataclasses.replace(self, group=batching.Bucket(tuple(bounds), sizes, names, fill, drop_last))
+        sizes = batching.sizes_of(batch_size, list(boundaries))
+        return dataclasses.replace(
+            self, group=batching.Bucket(tuple(boundaries), sizes, names, padding_value, drop_last)
+        )
 
-    def batch(self, size: int, *, drop_last: bool = True) -> Pipeline:
-        """`size` examples, the total over all processes, as one tree of stacked arrays; strings become object arrays.
+    @formerly(size="batch_size")
+    def batch(self, batch_size: int, *, drop_last: bool = True) -> Pipeline:
+        """`batch_size` examples, the total over all processes, as one tree of stacked arrays; strings become object
+        arrays.
 
         The remaining examples at the end of an epoch are dropped, different ones in each epoch if shuffled. With
         `drop_last=False` they form a smaller batch; with `repeat()` before `batch`, batches span epochs.
@@ -172,7 +184,9 @@ class Pipeline(Form):
                     ".filter(…).batch(…).repeat(), or .repeat().filter(…).batch(…).",
                 )
             )
-        return dataclasses.replace(self, group=batching.Batch(count_checked("batch", "size", size), drop_last))
+        return dataclasses.replace(
+            self, group=batching.Batch(count_checked("batch", "batch_size", batch_size), drop_last)
+        )
 
     def repeat(self, times: int | None = None) -> Pipeline:
         """Repeat for a number of epochs, by default without end.
@@ -237,10 +251,11 @@ class Pipeline(Form):
         shard.check_process()
         return shard
 
-    def iterator(self, *, workers: int = 0, ahead: int = 2, epoch: int = 0) -> Iterator:
+    @formerly(workers="num_workers", ahead="prefetch")
+    def iterator(self, *, num_workers: int = 0, prefetch: int = 2, epoch: int = 0) -> Iterator:
         """An iterator with `state()`, `restore(state)` and `close()`; see `data.Iterator`.
 
-        `workers` processes make whole batches, and each prefetches `ahead` of them; the batches are the
+        `num_workers` processes make whole batches, and each prefetches `prefetch` of them; the batches are the
         same for any number. Functions must then be ones that other processes can import. `epoch` is the first epoch.
 
         >>> from atled import data
@@ -252,9 +267,9 @@ class Pipeline(Form):
         [2, 3]
         """
         self.check_process()
-        count_checked("iterator", "workers", workers, 0)
-        count_checked("iterator", "ahead", ahead)
-        return Iterator(self, workers, ahead, count_checked("iterator", "epoch", epoch, 0))
+        count_checked("iterator", "num_workers", num_workers, 0)
+        count_checked("iterator", "prefetch", prefetch)
+        return Iterator(self, num_workers, prefetch, count_checked("iterator", "epoch", epoch, 0))
 
     def __iter__(self) -> Iterator:
         return self.iterator()

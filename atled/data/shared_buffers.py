@@ -45,7 +45,7 @@ class Slot:
             raise MemoryError(
                 errors.explained(
                     f"data.iterator: there is no room for {self.size} bytes in shared memory: {error}.",
-                    "fewer workers, ahead=1, smaller batches, or more shared memory (docker run --shm-size=8g).",
+                    "fewer workers, prefetch=1, smaller batches, or more shared memory (docker run --shm-size=8g).",
                 )
             ) from error
         return self

@@ -17,7 +17,7 @@ from atled.core.array import is_masked
 from atled.data.collate import Columns
 from atled.data.copies import owned
 from atled.data.pipeline import Pipeline
-from atled.data.random_access import Source, count_checked
+from atled.data.random_access_nodes import Source, count_checked
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ class WorkerLost(RuntimeError):  # noqa: N818
     """A worker process died unexpectedly: it was killed, for example because memory ran out, or crashed.
 
     The iterator keeps its position, after the last returned batch; the next call restarts the workers. If a record
-    makes a decoder crash, it will do so again: `workers=0` shows where.
+    makes a decoder crash, it will do so again: `num_workers=0` shows where.
 
     >>> from atled import data
     >>> try:
@@ -177,7 +177,7 @@ class Pool:
         error = pickle.loads(data)  # from a process that this one started
         error.add_note(f"  in worker {number}:\n{text}")
         if "__main__" in text and isinstance(error, AttributeError):
-            error.add_note("  try: functions in a file of their own, which workers can import, or workers=0.")
+            error.add_note("  try: functions in a file of their own, which workers can import, or num_workers=0.")
         return error
 
     def _lost(self, number: int) -> WorkerLost:
@@ -193,7 +193,7 @@ class Pool:
         way_out = (
             'in a script, start workers below `if __name__ == "__main__":`, which they import; its output is above.'
             if code == 1 and not self.given
-            else "fewer workers or smaller batches if memory was short; workers=0 to see where it happens."
+            else "fewer workers or smaller batches if memory was short; num_workers=0 to see where it happens."
         )
         return WorkerLost(
             errors.explained(f"data: worker {number} {how}{at}; it was assigned batch {self.given}.", way_out)
@@ -259,7 +259,7 @@ def _unpicklable(pipeline: Any, error: Exception) -> Exception:
     return TypeError(
         errors.explained(
             f"data.iterator: with workers, functions and sources must be picklable; {what} cannot: {error}",
-            "a function with a name at the top of a module (functools.partial for its settings), or workers=0.",
+            "a function with a name at the top of a module (functools.partial for its settings), or num_workers=0.",
         )
     )
 

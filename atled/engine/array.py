@@ -409,7 +409,7 @@ def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
         return wrap(put(to_numpy(x._buffer), Placed(x.type, target, True)))
     inputs = [Var(x.type)]
     program = _movers.setdefault(x.type, Program(inputs, [], inputs, "reshard"))
-    ready = executable.executable(program, placement.Spread(target.mesh, (x.sharding,), (target,)))
+    ready = executable.executable(program, placement.MeshPlacement(target.mesh, (x.sharding,), (target,)))
     return wrap(ready([x._buffer])[0])
 
 

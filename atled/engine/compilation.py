@@ -13,7 +13,7 @@ from atled.core.sharding import NamedSharding, PartitionSpec, physical
 from atled.engine import jaxlib_versions
 from atled.engine.compile_options import BARRIERS, LEFT_OUT, options, tuning
 from atled.engine.memory_mappings import make_room
-from atled.engine.placement import Spread, Where, device_list, devices_of, sharding_of_tiling
+from atled.engine.placement import MeshPlacement, Where, device_list, devices_of, sharding_of_tiling
 
 
 def compile_program(
@@ -28,7 +28,7 @@ def lowered(program: Program, where: Where, donated: tuple[int | None, ...]) -> 
     """The module of a program for a placement."""
     from atled.engine import stablehlo  # MLIR is imported only when something is compiled
 
-    spread = where if isinstance(where, Spread) else None
+    spread = where if isinstance(where, MeshPlacement) else None
     return stablehlo.build(program, devices_of(where)[0].platform, donated, spread=spread)
 
 
@@ -77,7 +77,7 @@ def settle(
 ) -> tuple[Any, Where]:
     """The compiled program, and the placements of its inputs and outputs."""
     raw = compile(program, where, donated, module)
-    if not isinstance(where, Spread):
+    if not isinstance(where, MeshPlacement):
         return raw, where
     settled = _settled(raw, program, where)
     if None in settled.outs:  # no PartitionSpec expresses the compiler's sharding of an output: replicate it
@@ -87,7 +87,7 @@ def settle(
     return raw, settled
 
 
-def _settled(raw: Any, program: Program, where: Spread) -> Spread:
+def _settled(raw: Any, program: Program, where: MeshPlacement) -> MeshPlacement:
     """The placements of a compiled program's outputs."""
     tilings = raw.get_output_shardings()
     outs: list[Any] = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from atled.core import dtypes
 from atled.core.program import Program, subprograms
-from atled.engine.placement import Spread, Where, devices_of
+from atled.engine.placement import MeshPlacement, Where, devices_of
 
 CompilerOptions: TypeAlias = tuple[tuple[str, str, Any], ...]  # name, type and value, since 1 == True
 
@@ -43,7 +43,7 @@ def option_values(program: Program, where: Where) -> dict[str, Any]:
     # The fusion emitters are slow to compile, and fail, on long chains of elementwise ops; without them one-op programs
     # compile in half the time. Some ops on large arrays run up to three times as fast with them, large programs run
     # faster, too (measured in benchmarks/), and so do long ops over a mesh, where they are not one loop each.
-    is_spread = isinstance(where, Spread) and where.mesh.size > 1
+    is_spread = isinstance(where, MeshPlacement) and where.mesh.size > 1
     if len(program.equations) <= SMALL and not is_spread and not _gains_by_emitters(program):
         values["xla_cpu_use_fusion_emitters"] = False
     else:
@@ -57,7 +57,7 @@ def option_values(program: Program, where: Where) -> dict[str, Any]:
 
 LEFT_OUT = "xla_disable_hlo_passes"
 BARRIERS = "cse_barrier_expander"  # removes barriers before fusion
-# Makes one all-reduce of several. Gloo reduces one array after the other all the same. If one of them fails because a
+# Makes one all-reduce of several. Gloo reduces arrays one at a time anyway. If one of them fails because a
 # process is lost, the engine goes on to the next; the messages of the lost process then match the wrong array, and the
 # process aborts, or waits forever.
 _COMBINER = "cpu-all-reduce-combiner"
@@ -113,7 +113,7 @@ def options(program: Program, where: Where) -> Any:
     assignment = _jax.DeviceAssignment.create(np.array([[d.id for d in devices]], np.int32))
     for part in (build, build.executable_build_options):
         part.num_replicas, part.num_partitions, part.device_assignment = 1, len(devices), assignment
-    if isinstance(where, Spread):
+    if isinstance(where, MeshPlacement):
         build.executable_build_options.use_spmd_partitioning = True
         build.executable_build_options.use_shardy_partitioner = True
     return build

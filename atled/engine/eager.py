@@ -14,7 +14,7 @@ from atled.core.trace import Interpreter
 from atled.engine import client, compile_options, executable, jaxlib_versions, memory_mappings
 from atled.engine.array import DeviceArray, as_array, device_put, to_device, wrap
 from atled.engine.execution_errors import failed
-from atled.engine.placement import Spread, Where
+from atled.engine.placement import MeshPlacement, Where
 
 
 class Evaluate(Interpreter):
@@ -104,7 +104,7 @@ def placement(
         in_shardings.append(
             s or (a.sharding.with_memory_kind(None) if isinstance(a.sharding, NamedSharding) else whole)
         )
-    return Spread(mesh, tuple(in_shardings), tuple(outs) or (None,) * len(program.outputs)), True
+    return MeshPlacement(mesh, tuple(in_shardings), tuple(outs) or (None,) * len(program.outputs)), True
 
 
 def _apart(program: Program, arrays: Sequence[Any], asked: Sequence[Any], own: Any) -> ValueError:
@@ -124,6 +124,6 @@ def _devices(sharding: Any) -> str:
 
 def moved(arrays: Sequence[DeviceArray], where: Where) -> list[DeviceArray]:
     """Arrays moved to where a program runs; arrays already there are unchanged."""
-    if not isinstance(where, Spread):
+    if not isinstance(where, MeshPlacement):
         return [a if a.device == where else device_put(a, where, False) for a in arrays]
     return [a if a.sharding == s else device_put(a, s) for a, s in zip(arrays, where.ins, strict=True)]

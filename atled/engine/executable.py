@@ -10,9 +10,9 @@ from typing import Any
 
 from atled.core.program import Program
 from atled.core.sharding import Placed
-from atled.engine import dispatch, jaxlib_versions
+from atled.engine import jaxlib_versions, launch_control
 from atled.engine.compilation import compile_program, settle
-from atled.engine.placement import Spread, Where, layout_of, on_device
+from atled.engine.placement import MeshPlacement, Where, layout_of, on_device
 from atled.engine.program_cache import compiled, one_at_a_time
 
 
@@ -35,13 +35,13 @@ class Executable:
         self.program = program
         self.where = where
         self.donated = donated
-        if isinstance(where, Spread):
+        if isinstance(where, MeshPlacement):
             self.placed = [Placed(t, s, True) for t, s in zip(program.output_types, where.outs, strict=True)]
         else:
             sharding = on_device(where)
             self.placed = [Placed(t, sharding, committed) for t in program.output_types]
         self.handlers = [handler(p) for p in self.placed]
-        self.execute = dispatch.discipline(raw, program, where)
+        self.execute = launch_control.discipline(raw, program, where)
 
     def __call__(self, buffers: Sequence[Any]) -> list[Any]:
         return self.execute(buffers).consume_with_handlers(self.handlers)

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from atled.core import errors, source
-from atled.engine import dispatch
+from atled.engine import launch_control
 
 
 class ExecutionError(RuntimeError):
@@ -24,7 +24,7 @@ class ExecutionError(RuntimeError):
 def failed(buffer: Any, error: Exception) -> RuntimeError:
     """The error of a computation, with the user's line that launched it; a callback's exception unchanged."""
     text = " ".join(str(error).split())
-    dispatch.flush()
+    launch_control.flush()
     processes = sys.modules.get("atled.engine.multiprocess.processes")
     blamed = None if processes is None else processes.explain(error)
     if blamed is not None:

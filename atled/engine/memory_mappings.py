@@ -12,7 +12,7 @@ on_pressure: list[Callable[[], None]] = []
 MAPPINGS = 24_000
 _NEEDED = 512  # free mappings required to compile a program
 _EACH = 64  # more mappings than most programs use
-_SPARED = 50  # a check takes a microsecond for each mapping; it may take a fiftieth of the time
+_SPARED = 50  # a check takes a microsecond for each mapping; capped at 1/50 of the run time
 _unlooked = [0, 0.0]  # mappings that may be used, and the time, until the next check
 
 

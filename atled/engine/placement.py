@@ -1,4 +1,4 @@
-"""Where a program runs: on a device, or over a mesh (`Spread`), in the engine's classes and in ours."""
+"""Where a program runs: on a device, or over a mesh (`MeshPlacement`), in the engine's classes and in ours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from atled.core.sharding import (
 from atled.engine import client
 
 
-class Spread(NamedTuple):
+class MeshPlacement(NamedTuple):
     """The placement of a program over a mesh: the shardings of its inputs and outputs, None if the compiler chooses."""
 
     mesh: Mesh
@@ -34,12 +34,12 @@ class Spread(NamedTuple):
     outs: tuple[NamedSharding | None, ...]
 
 
-Where = Any  # a device, or a `Spread`
+Where = Any  # a device, or a `MeshPlacement`
 
 
 def devices_of(where: Where) -> tuple[Any, ...]:
     """The devices that a program runs on."""
-    return where.mesh.flat if isinstance(where, Spread) else (where,)
+    return where.mesh.flat if isinstance(where, MeshPlacement) else (where,)
 
 
 @functools.cache
@@ -112,7 +112,7 @@ def layout_of(placed: Placed) -> Any:
 
 def description(where: Where) -> str:
     """A placement as text, equal in every process: a part of cache keys."""
-    if not isinstance(where, Spread):
+    if not isinstance(where, MeshPlacement):
         return str(where.id)
     places = [(d.id, d.process_index) for d in where.mesh.flat]
     meshes = {s.mesh: None for s in (*where.ins, *where.outs) if s is not None}

@@ -56,7 +56,8 @@ def environment(platform: str) -> Iterator[None]:
     """The environment variables with which a plugin is called.
 
     Without a TPU, libtpu must be told that this is a worker of a slice, and sets more variables itself. All of that is
-    undone: child processes, and `multiprocess/cluster.py`, which looks for launchers, would take it for a real slice.
+    undone: child processes, and `multiprocess/cluster_detection.py`, which looks for launchers, would take it for a
+        real slice.
     """
     if platform != "tpu":
         yield

@@ -19,7 +19,7 @@ from atled.engine import chip_specs, client, jaxlib_versions, plugins
 from atled.engine.compilation import lowered, settle
 from atled.engine.compile_options import options
 from atled.engine.jaxlib_versions import EngineError
-from atled.engine.placement import Spread, Where, device_list, devices_of, on_device
+from atled.engine.placement import MeshPlacement, Where, device_list, devices_of, on_device
 
 
 class Topology:
@@ -90,7 +90,7 @@ class Unloaded:
     def __init__(self, raw: Any, program: Program, where: Where, topology: Topology) -> None:
         self.raw = _Raw(raw)
         self.program, self.where, self.topology = program, where, topology
-        outs = where.outs if isinstance(where, Spread) else [on_device(where)] * len(program.outputs)
+        outs = where.outs if isinstance(where, MeshPlacement) else [on_device(where)] * len(program.outputs)
         self.placed = [Placed(t, s, True) for t, s in zip(program.output_types, outs, strict=True)]
 
 

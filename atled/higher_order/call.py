@@ -13,9 +13,9 @@ from atled.core.trace import bind, entered, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape, TapeTracer
-from atled.transforms.masked_derivatives import mask_program, selects, users_rule
+from atled.transforms.masked_tangents import mask_program, selects, users_rule
 from atled.transforms.transpose import transpose_program
-from atled.transforms.vmap import Partly, batch_program
+from atled.transforms.vmap import PartlyBatched, batch_program
 
 
 class Call(Op):
@@ -94,7 +94,7 @@ class Call(Op):
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
         program, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
-        return Partly(bind(self.again(program), *operands), flags)
+        return PartlyBatched(bind(self.again(program), *operands), flags)
 
 
 class Rule(Call):

@@ -10,7 +10,7 @@ from atled.core.array import Array, describe, type_of
 from atled.core.list_partition import kept
 from atled.core.trace import bind
 from atled.core.types import ArrayType
-from atled.engine.dispatch import effects_barrier as effects_barrier
+from atled.engine.launch_control import effects_barrier as effects_barrier
 from atled.ops.callback import DEBUG, IO, METHODS, Callback, Host
 
 

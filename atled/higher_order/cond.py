@@ -25,9 +25,9 @@ from atled.higher_order.call import has_effects, named_axes, split_program
 from atled.ops import conversion, elementwise, shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
-from atled.transforms.masked_derivatives import arrays_of, mask_program, result_masks
+from atled.transforms.masked_tangents import arrays_of, mask_program, result_masks
 from atled.transforms.transpose import transpose_program
-from atled.transforms.vmap import Partly, batch_program
+from atled.transforms.vmap import PartlyBatched, batch_program
 
 
 class Cond(Op):
@@ -142,7 +142,7 @@ class Cond(Op):
             return self._select(size, name, rest, index, operands)
         with_axis = _any_of([batch_program(b, rest, size, axis_name=name)[1] for b in self.branches])
         branches = tuple([batch_program(b, rest, size, with_axis, name)[0] for b in self.branches])
-        return Partly(bind(Cond(branches), index, *operands), with_axis)
+        return PartlyBatched(bind(Cond(branches), index, *operands), with_axis)
 
     def _select(self, size: int, name: Any, batched: tuple[bool, ...], index: Any, operands: Sequence[Any]) -> Any:
         """Run every branch on the whole batch and select each lane's result."""
@@ -334,11 +334,11 @@ class Recorded:
 
     __slots__ = ("captured", "program", "structure")
 
-    def __init__(self, program: Program, captured: list[Any], structure: tree.Structure) -> None:
+    def __init__(self, program: Program, captured: list[Any], structure: tree.TreeDef) -> None:
         self.program, self.captured, self.structure = program, captured, structure
 
 
-def record_tree(f: Callable[..., Any], structure: tree.Structure, types: Sequence[ArrayType]) -> Recorded:
+def record_tree(f: Callable[..., Any], structure: tree.TreeDef, types: Sequence[ArrayType]) -> Recorded:
     """Record a function whose arguments are a tree."""
     its_structure: list[Any] = []
 

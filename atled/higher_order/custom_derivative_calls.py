@@ -16,7 +16,7 @@ from atled.core.trace import bind, state
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.call import Call, Rule, run_program
 from atled.ops import reduction, shape
-from atled.transforms.masked_derivatives import users_rule
+from atled.transforms.masked_tangents import users_rule
 from atled.transforms.vmap import batch_program
 
 

@@ -141,7 +141,7 @@ class Arguments:
                     f"{custom.kind}: the arguments of {custom.name} must be arrays or numbers; got {describe(x)}."
                     "\n  try: nondiff_argnums for arguments that are neither."
                 ) from None
-        self.out_structure: tree.Structure | None = None
+        self.out_structure: tree.TreeDef | None = None
 
     def merged(self, leaves: Sequence[Any]) -> list[Any]:
         """All arguments, with other leaves."""
@@ -465,7 +465,7 @@ class _Residuals:
         self.arrays = []
 
 
-def _cotangents(custom: custom_vjp, found: Any, structure: tree.Structure) -> list[Any]:
+def _cotangents(custom: custom_vjp, found: Any, structure: tree.TreeDef) -> list[Any]:
     """The leaves of one argument's cotangent; None stands for zeros of a whole subtree."""
     if found is None:
         return [None] * structure.num_leaves

@@ -1,4 +1,4 @@
-"""`checkpoint` (remat): residuals are recomputed in the backward pass instead of being stored.
+"""`remat`: residuals are recomputed in the backward pass instead of being stored.
 
 The forward pass of a checkpointed program stores only its inputs, and the intermediate values that the policy selects.
 The linear part on the tape first recomputes the rest, behind an optimization barrier that keeps the compiler from
@@ -280,7 +280,7 @@ _R = TypeVar("_R")
 
 
 @overload
-def checkpoint(
+def remat(
     fun: Callable[_P, _R],
     *,
     prevent_cse: bool = True,
@@ -288,21 +288,21 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
 ) -> Callable[_P, _R]: ...
 @overload
-def checkpoint(
+def remat(
     fun: None = None,
     *,
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
-def checkpoint(
+def remat(
     fun: Callable[..., Any] | None = None,
     *,
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """A function whose intermediate values are recomputed in the backward pass instead of stored (remat).
+    """A function whose intermediate values are recomputed in the backward pass instead of stored: rematerialization.
 
     Args:
         policy: which intermediate values to save, one of `checkpoint_policies`; by default none.
@@ -311,15 +311,15 @@ def checkpoint(
         static_argnums: arguments that are Python values.
 
     >>> import atled, atled.numpy as jnp
-    >>> f = checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=checkpoint_policies.nothing_saveable)
+    >>> f = remat(lambda x: jnp.sin(jnp.sin(x)), policy=checkpoint_policies.nothing_saveable)
     >>> round(float(atled.grad(f)(1.0)), 4)
     0.36
     """
     if fun is None:
-        return lambda f: checkpoint(f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
+        return lambda f: remat(f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     if not all([isinstance(n, int) for n in numbers]):
-        raise TypeError(f"checkpoint: static_argnums must be an int or ints; got {static_argnums!r}.")
+        raise TypeError(f"remat: static_argnums must be an int or ints; got {static_argnums!r}.")
 
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -327,13 +327,10 @@ def checkpoint(
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 
-    checkpointed.__name__ = str(getattr(fun, "__name__", "checkpoint"))
+    checkpointed.__name__ = str(getattr(fun, "__name__", "remat"))
     checkpointed.__doc__ = getattr(fun, "__doc__", None)
     checkpointed.__wrapped__ = fun  # type: ignore[attr-defined]
     return checkpointed
-
-
-remat = checkpoint
 
 
 def _static(name: str, numbers: tuple[int, ...], count: int) -> set[int]:
@@ -341,7 +338,7 @@ def _static(name: str, numbers: tuple[int, ...], count: int) -> set[int]:
     for n in numbers:
         if not -count <= n < count:
             raise ValueError(
-                f"checkpoint: {name} is called with {count} positional arguments; got static_argnums={n}."
+                f"remat: {name} is called with {count} positional arguments; got static_argnums={n}."
                 "\n  try: pass the static argument by position."
             )
     return {n % count for n in numbers}
@@ -357,7 +354,7 @@ def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple
         remaining = iter(given)
         return fun(*[x if i in static else next(remaining) for i, x in enumerate(args)], **named)
 
-    merged.__name__ = str(getattr(fun, "__name__", "checkpoint"))
+    merged.__name__ = str(getattr(fun, "__name__", "remat"))
     recorded = record_tree(merged, structure, [type_of(x) for x in leaves])
     operands = [*recorded.captured, *leaves]
     if state.level == 0 and responsible(operands).level == 0:  # values: nothing is differentiated
@@ -373,7 +370,7 @@ def _as_array(x: Any, t: ArrayType) -> Any:
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """x, with a name for the policies of `checkpoint`.
+    """x, with a name for the policies of `remat`.
 
     >>> import atled.numpy as jnp
     >>> checkpoint_name(jnp.ones(2), "activations")

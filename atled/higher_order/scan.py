@@ -29,8 +29,8 @@ from atled.higher_order.scan_reverse_mode import cut
 from atled.higher_order.scan_tangent_masks import MaskedScan
 from atled.ops import conversion, elementary, elementwise, indexing, shape
 from atled.transforms.jvp import jvp_program
-from atled.transforms.masked_derivatives import selects
-from atled.transforms.vmap import Partly, batch_program, vmap
+from atled.transforms.masked_tangents import selects
+from atled.transforms.vmap import PartlyBatched, batch_program, vmap
 
 
 class Scan(Op):
@@ -218,7 +218,7 @@ class Scan(Op):
         x = [shape.move_axis(v, 1, 0) if f else v for v, f in zip(x, x_flags)]  # the loop slices the first axis
         results = bind(self.again(body, self.constants, count), *c, *s, *x)
         ys = [shape.move_axis(v, 0, 1) if f else v for v, f in zip(results[count:], out_batched[count:])]
-        return Partly((*results[:count], *ys), out_batched)
+        return PartlyBatched((*results[:count], *ys), out_batched)
 
 
 def _empty(build: Any, t: ArrayType) -> Any:
@@ -320,7 +320,7 @@ def _scan(
 
 
 def _in_python(
-    f: Any, init: Any, slices: list[Any], structure: tree.Structure, count: int, reverse: bool
+    f: Any, init: Any, slices: list[Any], structure: tree.TreeDef, count: int, reverse: bool
 ) -> tuple[Any, Any]:
     """The same loop, run by Python."""
     carry = tree.map(lambda v: conversion.convert(v, type_of(v).dtype, type_of(v).weak), init)
@@ -367,7 +367,7 @@ def _pair(out: Any) -> Any:
 
 def carried(
     name: str, f: Callable[..., Any], init: tuple[Any, ...], arrange: Callable[[Any], Any], extra: Any = None
-) -> tuple[list[Any], tree.Structure, Recorded]:
+) -> tuple[list[Any], tree.TreeDef, Recorded]:
     """Trace the body of a loop. Returns the initial carry, its tree, and the body.
 
     The carry keeps its tree and types; Python numbers in the initial carry take the type that the body gives them.
@@ -453,7 +453,7 @@ def _with_carry(body: Recorded, types: Sequence[ArrayType]) -> Program:
     return record(f, program.input_types, program.name)[0]
 
 
-def _difference(name: str, structure: tree.Structure, want: Sequence[ArrayType], got: Sequence[ArrayType]) -> str:
+def _difference(name: str, structure: tree.TreeDef, want: Sequence[ArrayType], got: Sequence[ArrayType]) -> str:
     paths = [tree.keystr(p[1:]) for p, _ in tree.leaves_with_path(structure.unflatten(list(range(len(want)))))]
     rows = [
         f"\n    carry{p}: starts as {a.strong()}, the body gives {b.strong()}"

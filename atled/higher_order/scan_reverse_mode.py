@@ -38,7 +38,7 @@ def cut(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
 
 def split(op: Any, tape: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Run what does not depend on the tape's variables, and write the rest to the tape as a linear loop."""
-    halves = Halves(op, [not tape.owns(x) for x in operands])
+    halves = ScanPartialEval(op, [not tape.owns(x) for x in operands])
     known = kept([k for part in halves.known for k in part], operands)
     linear = [left_out(ks, xs) for xs, ks in zip(op.parts(operands), halves.known)]
     done, stacks = halves.run_now(known)
@@ -46,7 +46,7 @@ def split(op: Any, tape: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(merged(halves.waits, written, done))
 
 
-class Halves:
+class ScanPartialEval:
     """The body of a loop, split into one that runs now and one that waits, and the values that the first stores for the
     second.
     """

@@ -12,7 +12,7 @@ from atled.core.program import Var, evaluate, pruned, record
 from atled.core.trace import bind
 from atled.higher_order.scan_reverse_mode import cut
 from atled.ops import mask_rules
-from atled.transforms.masked_derivatives import carried_kinds, mask_program, reaches_of, result_masks
+from atled.transforms.masked_tangents import carried_kinds, mask_program, reaches_of, result_masks
 
 
 class MaskedScan:

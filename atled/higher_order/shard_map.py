@@ -1,8 +1,8 @@
 """`shard_map`: a function that each device of a mesh runs on its shards of the arrays.
 
 The function becomes a per-device program, held by one op, `ShardMap`. Collectives in it refer to mesh axes. The program
-is differentiated per device; `varying_axes.py` determines which values are replicated, so that their cotangents are
-summed over the devices exactly once.
+is differentiated per device; `varying_axes_inference.py` determines which values are replicated, so that their
+cotangents are summed over the devices exactly once.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from atled.core.tangent_mask import ALL
 from atled.core.trace import Axis, bind, leaving, received, state
 from atled.core.types import ArrayType, Linear, Zero
 from atled.higher_order.call import has_effects, named_axes, split_program
-from atled.higher_order.varying_axes import explain, typed, varying
+from atled.higher_order.varying_axes_inference import explain, typed, varying
 from atled.ops import shape
 from atled.transforms.jvp import jvp_program
 from atled.transforms.linearize import Tape
-from atled.transforms.masked_derivatives import arrays_of, mask_program, reaches_of, selects
+from atled.transforms.masked_tangents import arrays_of, mask_program, reaches_of, selects
 from atled.transforms.transpose import transpose_program
-from atled.transforms.vmap import Partly, batch_program
+from atled.transforms.vmap import PartlyBatched, batch_program
 
 Specs = tuple[PartitionSpec, ...]
 
@@ -145,7 +145,7 @@ class ShardMap(Op):
             batched_program, flags = batch_program(self.program, batched, batch.size, axis_name=batch.axis_name)
         ins = [PartitionSpec(None, *s) if b else s for s, b in zip(self.ins, batched)]
         outs = [PartitionSpec(None, *s) if b else s for s, b in zip(self.outs, flags)]
-        return Partly(bind(self.again(batched_program, ins, outs), *operands), flags)
+        return PartlyBatched(bind(self.again(batched_program, ins, outs), *operands), flags)
 
 
 class _Cut:
@@ -287,9 +287,9 @@ def run(
 
 
 def _recorded(
-    f: Callable[..., Any], name: str, structure: tree.Structure, types: Sequence[ArrayType], mesh: Mesh,
+    f: Callable[..., Any], name: str, structure: tree.TreeDef, types: Sequence[ArrayType], mesh: Mesh,
     axes: tuple[Any, ...], ins: Specs, out_specs: Any, is_checked: bool,
-) -> tuple[ShardMap, list[Any], tree.Structure]:  # fmt: skip
+) -> tuple[ShardMap, list[Any], tree.TreeDef]:  # fmt: skip
     """The op for a function on shards of these types, its captured values, and the tree of its results."""
     its_structure: list[Any] = []
 

@@ -22,11 +22,11 @@ from atled.core.trace import Tracer, bind, step
 from atled.core.types import ArrayType, Zero
 from atled.higher_order.call import has_effects, named_axes
 from atled.higher_order.cond import cond, record_tree, runs_in_python, where_lanes
-from atled.higher_order.remat import checkpoint
+from atled.higher_order.remat import remat
 from atled.higher_order.scan import carried, repeat
 from atled.ops import conversion, elementwise, mask_rules, reduction, shape
 from atled.transforms.jvp import jvp_program
-from atled.transforms.masked_derivatives import (
+from atled.transforms.masked_tangents import (
     arrays_of,
     carried_kinds,
     mask_program,
@@ -34,7 +34,7 @@ from atled.transforms.masked_derivatives import (
     result_masks,
     selects,
 )
-from atled.transforms.vmap import Partly, batch_program
+from atled.transforms.vmap import PartlyBatched, batch_program
 
 
 class While(Op):
@@ -186,7 +186,7 @@ class While(Op):
         carry = [x if not f or b else shape.add_axis(x, size) for x, f, b in zip(carry, flags, self.parts(batched)[2])]
         if not differs:
             op = While(condition, body, len(first), len(second))
-            return Partly(bind(op, *first, *second, *carry), flags)
+            return PartlyBatched(bind(op, *first, *second, *carry), flags)
         n = len(first)
 
         def any_lane(*xs: Any) -> list[Any]:
@@ -278,7 +278,7 @@ def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any
     def turn(state: Any) -> Any:
         return cond(goes_on(state), one, lambda s: s, state)
 
-    block = checkpoint(lambda state: repeat(lambda i, s: turn(s), size, state), prevent_cse=False)
+    block = remat(lambda state: repeat(lambda i, s: turn(s), size, state), prevent_cse=False)
     blocks = -(-max_steps // size)
     done = repeat(lambda i, s: cond(goes_on(s), block, lambda s: s, s), blocks, (np.int32(0), init_val))
     return done[1]

@@ -64,7 +64,7 @@ class Report:
 def add(commands: Any) -> None:
     """The command `atled doctor`."""
     parser = commands.add_parser(
-        "doctor", help="say what is installed, and whether it works",
+        "doctor", help="show versions and run a self-test",
         description="Versions, devices, plugins, the compile cache and the environment, and a short test of them.",
     )  # fmt: skip
     parser.set_defaults(run=_run)

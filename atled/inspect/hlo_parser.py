@@ -123,7 +123,7 @@ class Module:
                 yield from self._visits(called, inner)
 
     def argument(self, i: Instruction) -> str:
-        """The program argument that an instruction moves before any computation, or an empty string."""
+        """The program argument that a compiler-inserted instruction moves; an empty string if there is none."""
         around = {r.name: r for r in self.home[i.name]} if not i.ops else {}
         while i.opcode != "parameter":
             if i.ops or not i.inputs or i.inputs[0] not in around:

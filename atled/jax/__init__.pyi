@@ -46,8 +46,8 @@ from atled.higher_order.callbacks import effects_barrier as effects_barrier
 from atled.higher_order.callbacks import pure_callback as pure_callback
 from atled.higher_order.custom_derivatives import custom_jvp as custom_jvp
 from atled.higher_order.custom_derivatives import custom_vjp as custom_vjp
-from atled.higher_order.remat import checkpoint as checkpoint
 from atled.higher_order.remat import checkpoint_policies as checkpoint_policies
+from atled.higher_order.remat import remat as checkpoint
 from atled.higher_order.remat import remat as remat
 from atled.higher_order.shard_map import shard_map as shard_map
 from atled.jax import __version__ as __version__
@@ -104,6 +104,8 @@ from atled.jax.environment import print_environment_info as print_environment_in
 from atled.jax.environment import process_indices as process_indices
 from atled.jax.extend import backend as lib
 from atled.jax.extend import core as core
+from atled.jax.named_calls import fwd_and_bwd as fwd_and_bwd
+from atled.jax.named_calls import named_call as named_call
 from atled.jax.ref import Ref as Ref
 from atled.jax.ref import empty_ref as empty_ref
 from atled.jax.ref import free_ref as free_ref
@@ -114,6 +116,7 @@ from atled.numpy.index_parsing import ds as ds
 from atled.sharding import P as P
 from atled.sharding import reshard as reshard
 from atled.sharding import smap as smap
+from atled.staging.compile_time_eval import ensure_compile_time_eval as ensure_compile_time_eval
 from atled.staging.device_put import block_until_ready as block_until_ready
 from atled.staging.device_put import device_get as device_get
 from atled.staging.device_put import device_put as device_put
@@ -121,9 +124,6 @@ from atled.staging.jit import eval_shape as eval_shape
 from atled.staging.jit import jit as jit
 from atled.staging.jit import make_program as make_jaxpr
 from atled.staging.jit_calls import clear_caches as clear_caches
-from atled.staging.named_call import ensure_compile_time_eval as ensure_compile_time_eval
-from atled.staging.named_call import fwd_and_bwd as fwd_and_bwd
-from atled.staging.named_call import named_call as named_call
 from atled.staging.pmap import pmap as pmap
 from atled.transforms.grad import grad as grad
 from atled.transforms.grad import hessian as hessian

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from atled.higher_order.remat import Offload, checkpoint, checkpoint_name, checkpoint_policies, remat
-from atled.staging.saved_residuals import print_saved_residuals
+from atled.higher_order.remat import Offload, checkpoint_name, checkpoint_policies, remat
+from atled.jax.saved_residuals import print_saved_residuals
 
 __all__ = [
     "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",
     "print_saved_residuals", "remat",
 ]  # fmt: skip
 __dir__ = __all__.copy
+
+
+checkpoint = remat
 
 
 class _Answer:

@@ -18,7 +18,7 @@ from atled.higher_order.custom_derivatives import Arguments, Custom
 from atled.higher_order.scan import map as over_slices
 from atled.ops import shape
 from atled.transforms.jvp import jvp_flat, jvp_program
-from atled.transforms.vmap import Partly
+from atled.transforms.vmap import PartlyBatched
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 __dir__ = __all__.copy
@@ -72,14 +72,15 @@ class CustomVmap(Call):
             if type_of(x).shape != want or type_of(x).dtype != t.dtype:
                 expected = ArrayType(want, t.dtype)
                 raise TypeError(f"custom_vmap: the rule of {self.program.name} must give {expected}; got {type_of(x)}.")
-        return Partly(out, flags)
+        return PartlyBatched(out, flags)
 
 
 class custom_vmap(Custom):  # noqa: N801
     """A function with a custom batching rule.
 
-    The rule `def_vmap(axis_size, in_batched, *args)` gets arguments with the batch on axis 0 where `in_batched`, a
-    list of trees of bools, is True; it returns the result, and a tree of bools that says which results are batched.
+    The rule that `def_vmap` takes, `rule(axis_size, in_batched, *args)`, gets arguments with the batch on axis 0 where
+    in_batched, a list of trees of bools, is True; it returns the result, and a tree of bools that says which results
+    are batched.
 
     >>> import atled, atled.numpy as jnp
     >>> @custom_vmap

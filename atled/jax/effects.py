@@ -1,8 +1,8 @@
-"""The effects of equations and programs, under JAX's names: what ops do besides computing."""
+"""The side effects of equations and programs, under JAX's names."""
 
 
 class Effect:
-    """The base class of effects: what ops do besides computing, in `effects` of equations and programs.
+    """The base class of side effects; equations and programs list those of their ops in `effects`.
 
     >>> class Writes(Effect):
     ...     pass

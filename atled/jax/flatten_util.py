@@ -17,7 +17,7 @@ from atled.ops import conversion, shape
 class _Unravel:
     """Converts a vector back to a tree. Equal for trees with the same structure and the same types of arrays."""
 
-    def __init__(self, structure: tree.Structure, types: tuple[Any, ...], dtype: Any) -> None:
+    def __init__(self, structure: tree.TreeDef, types: tuple[Any, ...], dtype: Any) -> None:
         self.structure, self.types, self.dtype = structure, types, dtype
         self.is_mixed = any([t.dtype is not dtype for t in types])
 

@@ -10,7 +10,7 @@ from atled.core import tree as _tree
 from atled.core import tree_registry as _nodes
 from atled.core.array import describe
 from atled.core.tree import Partial, all_leaves, keystr
-from atled.core.tree import Structure as PyTreeDef
+from atled.core.tree import TreeDef as PyTreeDef
 from atled.core.tree import all as tree_all
 from atled.core.tree import broadcast as tree_broadcast
 from atled.core.tree import flatten as tree_flatten
@@ -171,7 +171,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the children.
 
     >>> treedef_children(tree_structure([(1, 2), 3]))
-    [Structure((*, *)), Structure(*)]
+    [TreeDef((*, *)), TreeDef(*)]
     """
     return list(treedef.children)
 
@@ -189,7 +189,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple whose children have these structures.
 
     >>> treedef_tuple([tree_structure(1), tree_structure([2])])
-    Structure((*, [*]))
+    TreeDef((*, [*]))
     """
     return _tree.structure_of(tuple, None, treedefs)
 

@@ -14,7 +14,7 @@ from atled.core.axes import check_axis
 from atled.core.trace import bind
 from atled.higher_order.while_loop import fori_loop
 from atled.numpy.creation import asarray
-from atled.numpy.indexing import default_fill
+from atled.numpy.index_reads import default_fill
 from atled.ops import conversion, elementwise, indexing, reduction, shape
 from atled.transforms.vmap import vmap
 

@@ -22,8 +22,8 @@ from atled.core.trace import bind
 from atled.higher_order.elementwise_loops import Looped, in_double
 from atled.higher_order.scan import repeat, scan
 from atled.ops import special
-from atled.ops.accurate_functions import STIRLING, top_half
 from atled.ops.elementwise_family import match
+from atled.ops.real_functions import STIRLING, top_half
 
 # -- parts ------------------------------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def _gap(u: Any, ratio: Any) -> tuple[Any, Any]:
-    """u - log(1 + u), and that over u**2, without cancellation; ratio is 1 + u, exact where that is close to zero."""
+    """g = u - log(1 + u) and g / u**2, without cancellation; `ratio` is 1 + u, exact where that is close to zero."""
     is_near = (u > -0.55) & (u < 1)
     v = jnp.where(is_near, u, 0)
     r = v / (2 + v)  # log(1 + v) is 2 atanh(r)
@@ -288,8 +288,8 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def exact_product(x: Any, y: Any) -> list[Any]:
-    """A product as a sum, largest term first. Only the last one is rounded, so it does not matter whether the compiler
-    fuses the others with a sum.
+    """Terms that add up to x * y, largest first. Only the last one is rounded, so it does not matter whether the
+    compiler fuses the others with a sum.
     """
     a, c = top_half(x), top_half(y)
     b, d = x - a, y - c

@@ -15,6 +15,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import errors
 from atled.core.array import is_array_like, shown, type_of
+from atled.core.former_names import formerly
 from atled.core.trace import Tracer
 from atled.core.tree_registry import static, struct
 from atled.metrics.metric import Metric, counter, integers, mask_of, ratio
@@ -78,7 +79,7 @@ class _Share(Metric):
         hits, seen = (jnp.sum(x, dtype="int64") for x in (is_hit & mask, mask))
         return self.replace(hits=self.hits + hits, count=self.count + seen)  # type: ignore[attr-defined]
 
-    def result(self) -> Any:
+    def compute(self) -> Any:
         """The fraction; NaN without examples."""
         return ratio(self.hits, self.count)
 
@@ -90,7 +91,7 @@ class Accuracy(_Share):
     >>> from atled import metrics
     >>> import atled.numpy as jnp
     >>> accuracy = metrics.Accuracy().update(jnp.array([[0.1, 0.9], [0.8, 0.2]]), jnp.array([1, 1]))
-    >>> float(accuracy.result())
+    >>> float(accuracy.compute())
     0.5
     """
 
@@ -111,7 +112,7 @@ class TopK(_Share):
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
-    >>> float(metrics.TopK(2).update(jnp.array([[3.0, 1.0, 2.0]] * 2), jnp.array([2, 1])).result())
+    >>> float(metrics.TopK(2).update(jnp.array([[3.0, 1.0, 2.0]] * 2), jnp.array([2, 1])).compute())
     0.5
     """
 
@@ -151,7 +152,7 @@ _AVERAGES = ("binary", "micro", "macro", "weighted", None)
 class _ByClass(Metric):
     """Ratios of three counts per class: correct predictions, predictions, labels."""
 
-    classes: int = static(default=2)
+    num_classes: int = static(default=2)
     average: str | None = static(default="binary")
     zero_division: float = static(default=0.0)
     threshold: float | None = static(default=None)
@@ -164,39 +165,39 @@ class _ByClass(Metric):
         name = type(self).__name__
         if self.average not in _AVERAGES:
             raise ValueError(errors.explained(f"{name}: average must be one of {_AVERAGES}; got {self.average!r}."))
-        if self.average == "binary" and self.classes != 2:
+        if self.average == "binary" and self.num_classes != 2:
             raise ValueError(
                 errors.explained(
-                    f"{name}: the average 'binary' is for 2 classes; got {self.classes}.",
-                    f"{name}({self.classes}, 'macro').",
+                    f"{name}: the average 'binary' is for 2 classes; got {self.num_classes}.",
+                    f"{name}({self.num_classes}, 'macro').",
                 )
             )
         for field in ("hits", "predicted", "actual"):
             if getattr(self, field) is None:
-                object.__setattr__(self, field, jnp.zeros(self.classes, "int64"))
+                object.__setattr__(self, field, jnp.zeros(self.num_classes, "int64"))
 
     def update(self, predictions: Any, labels: Any, *, where: Any = None) -> Self:
         """The metric including these predictions."""
         name = type(self).__name__
-        predicted, labels = _predicted(name, predictions, labels, self.threshold, self.classes)
+        predicted, labels = _predicted(name, predictions, labels, self.threshold, self.num_classes)
         mask = mask_of(name, where, labels.shape)
         return self.replace(  # type: ignore[attr-defined]
-            hits=self.hits + _counted(labels, mask & (predicted == labels), self.classes),
-            predicted=self.predicted + _counted(predicted, mask, self.classes),
-            actual=self.actual + _counted(labels, mask, self.classes),
-            invalid=self.invalid + _out_of_range(predicted, labels, mask, self.classes),
+            hits=self.hits + _counted(labels, mask & (predicted == labels), self.num_classes),
+            predicted=self.predicted + _counted(predicted, mask, self.num_classes),
+            actual=self.actual + _counted(labels, mask, self.num_classes),
+            invalid=self.invalid + _out_of_range(predicted, labels, mask, self.num_classes),
         )
 
     def _quotient(self) -> tuple[Any, Any]:
         """Numerator and denominator for each class."""
         raise NotImplementedError
 
-    def result(self) -> Any:
+    def compute(self) -> Any:
         """The average over classes, or a number for each with `average=None`; NaN without examples."""
         above, below = self._quotient()
         otherwise = self.zero_division
         each = ratio(above, below, otherwise)
-        counts = jnp.ones(self.classes) if self.average == "macro" else self.actual
+        counts = jnp.ones(self.num_classes) if self.average == "macro" else self.actual
         counts = jnp.where(jnp.isnan(each), 0, counts.astype("float64"))  # NaN values are left out
         if self.average == "binary":
             value = each[1]
@@ -209,6 +210,7 @@ class _ByClass(Metric):
         return jnp.where((jnp.sum(self.actual) == 0) | (self.invalid > 0), jnp.nan, value)
 
 
+@formerly(classes="num_classes")
 @struct
 class Precision(_ByClass):
     """Precision: the fraction of predictions of a class that are correct.
@@ -220,7 +222,7 @@ class Precision(_ByClass):
     >>> from atled import metrics
     >>> import atled.numpy as jnp
     >>> predicted, labels = jnp.array([0, 1, 1, 2]), jnp.array([0, 1, 2, 2])
-    >>> metrics.Precision(3, None).update(predicted, labels).result()
+    >>> metrics.Precision(3, None).update(predicted, labels).compute()
     Array([1. , 0.5, 1. ], dtype=float64)
     """
 
@@ -228,13 +230,14 @@ class Precision(_ByClass):
         return self.hits, self.predicted
 
 
+@formerly(classes="num_classes")
 @struct
 class Recall(_ByClass):
     """Recall: the fraction of examples of a class that were predicted as such. Settings are those of `Precision`.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
-    >>> float(metrics.Recall(threshold=0.5).update(jnp.array([0.9, 0.2]), jnp.array([1, 1])).result())
+    >>> float(metrics.Recall(threshold=0.5).update(jnp.array([0.9, 0.2]), jnp.array([1, 1])).compute())
     0.5
     """
 
@@ -242,13 +245,14 @@ class Recall(_ByClass):
         return self.hits, self.actual
 
 
+@formerly(classes="num_classes")
 @struct
 class F1(_ByClass):
     """2 * precision * recall / (precision + recall). Settings are those of `Precision`.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
-    >>> float(metrics.F1().update(jnp.array([1, 1, 0, 1]), jnp.array([1, 0, 0, 1])).result())
+    >>> float(metrics.F1().update(jnp.array([1, 1, 0, 1]), jnp.array([1, 0, 0, 1])).compute())
     0.8
     """
 
@@ -256,6 +260,7 @@ class F1(_ByClass):
         return 2 * self.hits, self.predicted + self.actual
 
 
+@formerly(classes="num_classes")
 @struct
 class IoU(_ByClass):
     """Intersection over union (IoU): correct predictions of a class over examples that are in it or predicted to be.
@@ -264,7 +269,7 @@ class IoU(_ByClass):
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
-    >>> float(metrics.IoU(2).update(jnp.array([[0, 1], [1, 1]]), jnp.array([[0, 0], [1, 1]])).result().round(4))
+    >>> float(metrics.IoU(2).update(jnp.array([[0, 1], [1, 1]]), jnp.array([[0, 0], [1, 1]])).compute().round(4))
     0.5833
     """
 
@@ -274,43 +279,44 @@ class IoU(_ByClass):
         return self.hits, self.predicted + self.actual - self.hits
 
 
+@formerly(classes="num_classes")
 @struct
 class ConfusionMatrix(Metric):
     """How often each class (row) was predicted as each class (column).
 
-    NaN predictions are ignored. Classes out of range make `result` raise; in compiled code, all counts are then -1.
+    NaN predictions are ignored. Classes out of range make `compute` raise; in compiled code, all counts are then -1.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
-    >>> metrics.ConfusionMatrix(2).update(jnp.array([0, 1, 1]), jnp.array([0, 0, 1])).result()
+    >>> metrics.ConfusionMatrix(2).update(jnp.array([0, 1, 1]), jnp.array([0, 0, 1])).compute()
     Array([[1, 1],
            [0, 1]], dtype=int64)
     """
 
-    classes: int = static(default=2)
+    num_classes: int = static(default=2)
     threshold: float | None = static(default=None)
     counts: Any = dataclasses.field(kw_only=True, default=None)
     invalid: Any = counter()
 
     def __post_init__(self) -> None:
         if self.counts is None:
-            object.__setattr__(self, "counts", jnp.zeros((self.classes, self.classes), "int64"))
+            object.__setattr__(self, "counts", jnp.zeros((self.num_classes, self.num_classes), "int64"))
 
     def update(self, predictions: Any, labels: Any, *, where: Any = None) -> Self:
         """The metric including these predictions."""
-        predicted, labels = _predicted("ConfusionMatrix", predictions, labels, self.threshold, self.classes)
-        mask, n = mask_of("ConfusionMatrix", where, labels.shape), self.classes
+        predicted, labels = _predicted("ConfusionMatrix", predictions, labels, self.threshold, self.num_classes)
+        mask, n = mask_of("ConfusionMatrix", where, labels.shape), self.num_classes
         is_class = (labels >= 0) & (labels < n) & (predicted >= 0) & (predicted < n)
         batch_counts = _counted(n * labels + predicted, mask & is_class, n * n).reshape(n, n)
         invalid = self.invalid + _out_of_range(predicted, labels, mask, n)
         return self.replace(counts=self.counts + batch_counts, invalid=invalid)  # type: ignore[attr-defined]
 
-    def result(self) -> Any:
+    def compute(self) -> Any:
         """The counts, int64."""
         if not isinstance(self.invalid, Tracer) and jnp.any(self.invalid > 0):
             raise ValueError(
                 errors.explained(
-                    f"ConfusionMatrix: classes must be 0 or more and less than {self.classes}; {int(self.invalid)} "
+                    f"ConfusionMatrix: classes must be 0 or more and less than {self.num_classes}; {int(self.invalid)} "
                     "predictions or labels were not.",
                     "where=labels != …, if they mark examples to ignore.",
                 )

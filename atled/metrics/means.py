@@ -20,7 +20,7 @@ class Mean(Metric):
     >>> from atled import metrics
     >>> import atled.numpy as jnp
     >>> mean = metrics.Mean().update(jnp.array([1.0, 2.0])).update(6.0)
-    >>> float(mean.result())
+    >>> float(mean.compute())
     3.0
     """
 
@@ -38,7 +38,7 @@ class Mean(Metric):
     def _plus(self, values: Any, counts: Any) -> Self:
         return self.replace(total=self.total + jnp.sum(values), weight=self.weight + jnp.sum(counts))  # type: ignore[attr-defined]
 
-    def result(self) -> Any:
+    def compute(self) -> Any:
         """The mean; NaN if the weights are 0."""
         return ratio(self.total, self.weight)
 
@@ -47,11 +47,11 @@ class Mean(Metric):
 class Perplexity(Mean):
     """exp of the mean cross entropy of tokens.
 
-    For losses that are already computed, `jnp.exp(metrics.Mean().update(losses).result())` is the same.
+    For losses that are already computed, `jnp.exp(metrics.Mean().update(losses).compute())` is the same.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
-    >>> round(float(metrics.Perplexity().update(jnp.zeros((2, 10)), jnp.array([3, 4])).result()), 4)
+    >>> round(float(metrics.Perplexity().update(jnp.zeros((2, 10)), jnp.array([3, 4])).compute()), 4)
     10.0
     """
 
@@ -60,9 +60,9 @@ class Perplexity(Mean):
         values = cross_entropy(logits, labels, where=where, reduction=None)
         return self._plus(values.astype("float64"), mask_of("Perplexity", where, values.shape).astype("float64"))
 
-    def result(self) -> Any:
+    def compute(self) -> Any:
         """exp(mean); NaN without tokens."""
-        return jnp.exp(Mean.result(self))
+        return jnp.exp(Mean.compute(self))
 
 
 @struct
@@ -74,7 +74,7 @@ class R2(Metric):
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
-    >>> float(metrics.R2().update(jnp.array([1.0, 2.0, 4.0]), jnp.array([1.0, 2.0, 3.0])).result())
+    >>> float(metrics.R2().update(jnp.array([1.0, 2.0, 4.0]), jnp.array([1.0, 2.0, 3.0])).compute())
     0.5
     """
 
@@ -104,7 +104,7 @@ class R2(Metric):
         self._check(other)
         return self._joined(lambda of: of(self) + of(other))
 
-    def over(self, axis_name: Any) -> Self:
+    def reduce(self, axis_name: Any) -> Self:
         """The metric of all parts along a named axis."""
         return self._joined(lambda of: lax.psum(of(self), axis_name))
 
@@ -115,7 +115,7 @@ class R2(Metric):
         spread = added(lambda part: part.spread + part.count * jnp.square(part.mean - mean))
         return type(self)(count=count, mean=mean, spread=spread, error=added(lambda part: part.error))
 
-    def result(self) -> Any:
+    def compute(self) -> Any:
         """The coefficient of determination."""
         same = jnp.where(self.error == 0, 1.0, 0.0)
         value = 1 - ratio(self.error, self.spread, 1 - same)

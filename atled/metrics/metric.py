@@ -12,6 +12,7 @@ import atled.numpy as jnp
 from atled import distributed, lax
 from atled.core import errors, tree
 from atled.core.array import describe, is_array_like, shown, type_of
+from atled.core.former_names import formerly
 
 
 def counter() -> Any:
@@ -24,11 +25,12 @@ def summed() -> Any:
     return dataclasses.field(kw_only=True, default_factory=lambda: jnp.zeros((), "float64"))
 
 
+@formerly(result="compute", over="reduce", gathered="gather")
 class Metric:
     """A quantity accumulated over batches. Subclasses are frozen structs whose arrays are sums, unless they override
     `merge`.
 
-    A custom metric needs fields, `update` and `result`:
+    A custom metric needs fields, `update` and `compute`:
 
     >>> from atled import metrics
     >>> from atled.tree import struct
@@ -39,10 +41,10 @@ class Metric:
     ...     total: Any = summed()
     ...     def update(self, values):
     ...         return self.replace(total=self.total + jnp.sum(values.astype("float64")))
-    ...     def result(self):
+    ...     def compute(self):
     ...         return self.total
     >>> seen = Total().update(jnp.ones(3))
-    >>> float((seen | seen).result())
+    >>> float((seen | seen).compute())
     6.0
     """
 
@@ -50,9 +52,9 @@ class Metric:
         """A metric that also includes a batch."""
         raise NotImplementedError
 
-    def result(self) -> Any:
+    def compute(self) -> Any:
         """The value of the metric."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}: a metric must define compute (before 0.1, result).")
 
     def merge(self, other: Self) -> Self:
         """The combination of this metric and another one."""
@@ -62,11 +64,11 @@ class Metric:
     def __or__(self, other: Self) -> Self:
         return self.merge(other)
 
-    def over(self, axis_name: Any) -> Self:
+    def reduce(self, axis_name: Any) -> Self:
         """The metric of all parts along a named axis, in `shard_map`, `pmap` or `vmap`; the same for all of them."""
         return tree.map(lambda x: lax.psum(x, axis_name), self)
 
-    def gathered(self) -> Self:
+    def gather(self) -> Self:
         """The metric merged over all processes, each with its own batches; all of them must call it.
 
         With one process, the result is the metric itself. A metric whose arrays are sharded over the devices of all
@@ -76,7 +78,7 @@ class Metric:
             raise ValueError(
                 errors.explained(
                     f"{type(self).__name__}: the arrays are already global, so there is nothing to gather.",
-                    "metric.result().",
+                    "metric.compute().",
                 )
             )
         if not distributed.is_initialized():

@@ -158,7 +158,7 @@ class _Store(Metric):
         merged = self._with(other.scores, other.labels, other._is_kept)
         return merged.replace(count=self.count + other.count)  # type: ignore[attr-defined]
 
-    def over(self, axis_name: Any) -> Self:
+    def reduce(self, axis_name: Any) -> Self:
         """The store of all parts along a named axis, with their examples concatenated."""
         is_mine = jnp.arange(lax.axis_size(axis_name)) == lax.axis_index(axis_name)
         counts = lax.psum(jnp.where(is_mine, self.count, 0), axis_name)
@@ -185,33 +185,33 @@ class _Store(Metric):
 
 @struct
 class AUC(_Store):
-    """`auc` of all examples, at most `size`; with more, `result` raises.
+    """`auc` of all examples, at most `size`; with more, `compute` raises.
 
     Scores are stored in `dtype`, which must represent them exactly: float32 does for bfloat16 and float16.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
     >>> seen = metrics.AUC(10).update(jnp.array([0.1, 0.4]), jnp.array([0, 0]))
-    >>> float(seen.update(jnp.array([0.35, 0.8]), jnp.array([1, 1])).result())
+    >>> float(seen.update(jnp.array([0.35, 0.8]), jnp.array([1, 1])).compute())
     0.75
     """
 
-    def result(self) -> Any:
+    def compute(self) -> Any:
         """The area."""
         return self._finished(_area(self.scores, self.labels, self._is_kept))
 
 
 @struct
 class AveragePrecision(_Store):
-    """`average_precision` of all examples, at most `size`; with more, `result` raises.
+    """`average_precision` of all examples, at most `size`; with more, `compute` raises.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
     >>> seen = metrics.AveragePrecision(10).update(jnp.array([0.1, 0.4, 0.35, 0.8]), jnp.array([0, 0, 1, 1]))
-    >>> round(float(seen.result()), 4)
+    >>> round(float(seen.compute()), 4)
     0.8333
     """
 
-    def result(self) -> Any:
+    def compute(self) -> Any:
         """The area."""
         return self._finished(_precision(self.scores, self.labels, self._is_kept))

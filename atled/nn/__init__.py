@@ -14,7 +14,7 @@ _AT_ONCE = {
 _NAMES = {
     "intermediates": "capture",
     "containers": "Lambda Residual Sequential",
-    "convolutions": "Conv ConvTranspose",
+    "convolutions": "Conv Conv1d Conv2d Conv3d ConvTranspose ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "dropout_layers": "AlphaDropout Dropout SpatialDropout StochasticDepth",
     "mixture_of_experts": "MixtureOfExperts",
     "input_features": "FourierFeatures PatchEmbedding",
@@ -25,17 +25,23 @@ _NAMES = {
     "chunked_attention": "memory_efficient_attention",
     "lora": "LoRA",
     "module": "Module",
-    "multi_head_attention": "Cache MultiHeadAttention start_decoding",
+    "multi_head_attention": "Cache init_cache MultiHeadAttention",
     "normalization": "BatchNorm GroupNorm InstanceNorm LayerNorm RMSNorm",
-    "pooling": "AdaptiveAvgPool AdaptiveMaxPool avg_pool AvgPool GlobalAvgPool GlobalMaxPool max_pool MaxPool",
+    "pooling": """
+        AdaptiveAvgPool AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool AdaptiveMaxPool1d
+        AdaptiveMaxPool2d AdaptiveMaxPool3d avg_pool AvgPool AvgPool1d AvgPool2d AvgPool3d GlobalAvgPool GlobalMaxPool
+        max_pool MaxPool MaxPool1d MaxPool2d MaxPool3d""",
     "position_encodings": "ALiBi RelativePositions RoPE SinusoidalPositions",
     "recurrent": "Bidirectional ConvLSTMCell GRUCell LSTMCell RNN RNNCell",
     "weight_normalization": "SpectralNorm WeightNorm",
     "module_surgery": "replace",
-    "module_filters": "buffers cast declare freeze matches merge modules only params",
+    "module_filters": "buffers cast declare filter freeze matches merge modules params",
     "module_sharding": "create creator shardings",
     "stack": "Stack",
     "module_summary": "summary",
-    "state_dicts": "load_state state",
+    "state_dicts": "load_state_dict state_dict",
 }
-__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, "initializers losses", _AT_ONCE)
+_FORMER = {
+    "load_state": "load_state_dict", "only": "filter", "start_decoding": "init_cache", "state": "state_dict",
+}  # fmt: skip
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, "initializers losses", _AT_ONCE, _FORMER)

@@ -40,7 +40,13 @@ from atled.nn.containers import Lambda as Lambda
 from atled.nn.containers import Residual as Residual
 from atled.nn.containers import Sequential as Sequential
 from atled.nn.convolutions import Conv as Conv
+from atled.nn.convolutions import Conv1d as Conv1d
+from atled.nn.convolutions import Conv2d as Conv2d
+from atled.nn.convolutions import Conv3d as Conv3d
 from atled.nn.convolutions import ConvTranspose as ConvTranspose
+from atled.nn.convolutions import ConvTranspose1d as ConvTranspose1d
+from atled.nn.convolutions import ConvTranspose2d as ConvTranspose2d
+from atled.nn.convolutions import ConvTranspose3d as ConvTranspose3d
 from atled.nn.dropout_layers import AlphaDropout as AlphaDropout
 from atled.nn.dropout_layers import Dropout as Dropout
 from atled.nn.dropout_layers import SpatialDropout as SpatialDropout
@@ -61,11 +67,11 @@ from atled.nn.module import Module as Module
 from atled.nn.module_filters import buffers as buffers
 from atled.nn.module_filters import cast as cast
 from atled.nn.module_filters import declare as declare
+from atled.nn.module_filters import filter as filter
 from atled.nn.module_filters import freeze as freeze
 from atled.nn.module_filters import matches as matches
 from atled.nn.module_filters import merge as merge
 from atled.nn.module_filters import modules as modules
-from atled.nn.module_filters import only as only
 from atled.nn.module_filters import params as params
 from atled.nn.module_sharding import create as create
 from atled.nn.module_sharding import creator as creator
@@ -74,18 +80,30 @@ from atled.nn.module_summary import summary as summary
 from atled.nn.module_surgery import replace as replace
 from atled.nn.multi_head_attention import Cache as Cache
 from atled.nn.multi_head_attention import MultiHeadAttention as MultiHeadAttention
-from atled.nn.multi_head_attention import start_decoding as start_decoding
+from atled.nn.multi_head_attention import init_cache as init_cache
 from atled.nn.normalization import BatchNorm as BatchNorm
 from atled.nn.normalization import GroupNorm as GroupNorm
 from atled.nn.normalization import InstanceNorm as InstanceNorm
 from atled.nn.normalization import LayerNorm as LayerNorm
 from atled.nn.normalization import RMSNorm as RMSNorm
 from atled.nn.pooling import AdaptiveAvgPool as AdaptiveAvgPool
+from atled.nn.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
+from atled.nn.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from atled.nn.pooling import AdaptiveAvgPool3d as AdaptiveAvgPool3d
 from atled.nn.pooling import AdaptiveMaxPool as AdaptiveMaxPool
+from atled.nn.pooling import AdaptiveMaxPool1d as AdaptiveMaxPool1d
+from atled.nn.pooling import AdaptiveMaxPool2d as AdaptiveMaxPool2d
+from atled.nn.pooling import AdaptiveMaxPool3d as AdaptiveMaxPool3d
 from atled.nn.pooling import AvgPool as AvgPool
+from atled.nn.pooling import AvgPool1d as AvgPool1d
+from atled.nn.pooling import AvgPool2d as AvgPool2d
+from atled.nn.pooling import AvgPool3d as AvgPool3d
 from atled.nn.pooling import GlobalAvgPool as GlobalAvgPool
 from atled.nn.pooling import GlobalMaxPool as GlobalMaxPool
 from atled.nn.pooling import MaxPool as MaxPool
+from atled.nn.pooling import MaxPool1d as MaxPool1d
+from atled.nn.pooling import MaxPool2d as MaxPool2d
+from atled.nn.pooling import MaxPool3d as MaxPool3d
 from atled.nn.pooling import avg_pool as avg_pool
 from atled.nn.pooling import max_pool as max_pool
 from atled.nn.position_encodings import ALiBi as ALiBi
@@ -99,8 +117,8 @@ from atled.nn.recurrent import LSTMCell as LSTMCell
 from atled.nn.recurrent import RNN as RNN
 from atled.nn.recurrent import RNNCell as RNNCell
 from atled.nn.stack import Stack as Stack
-from atled.nn.state_dicts import load_state as load_state
-from atled.nn.state_dicts import state as state
+from atled.nn.state_dicts import load_state_dict as load_state_dict
+from atled.nn.state_dicts import state_dict as state_dict
 from atled.nn.variable_kinds import Buffer as Buffer
 from atled.nn.variable_kinds import Frozen as Frozen
 from atled.nn.variable_kinds import Kind as Kind
@@ -112,16 +130,31 @@ from atled.numpy.elementwise import tanh as tanh
 __all__ = [
     "ALiBi",
     "AdaptiveAvgPool",
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
     "AdaptiveMaxPool",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
     "AlphaDropout",
     "AvgPool",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
     "BatchNorm",
     "Bidirectional",
     "Buffer",
     "Cache",
     "Conv",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
     "ConvLSTMCell",
     "ConvTranspose",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
     "Dense",
     "Dropout",
     "Embedding",
@@ -143,6 +176,9 @@ __all__ = [
     "Linear",
     "LoRA",
     "MaxPool",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
     "MixtureOfExperts",
     "Module",
     "MultiHeadAttention",
@@ -171,6 +207,7 @@ __all__ = [
     "declare",
     "dot_product_attention",
     "elu",
+    "filter",
     "freeze",
     "gelu",
     "get_scaled_dot_general_config",
@@ -180,9 +217,10 @@ __all__ = [
     "hard_swish",
     "hard_tanh",
     "identity",
+    "init_cache",
     "initializers",
     "leaky_relu",
-    "load_state",
+    "load_state_dict",
     "log1mexp",
     "log_sigmoid",
     "log_softmax",
@@ -196,7 +234,6 @@ __all__ = [
     "mish",
     "modules",
     "one_hot",
-    "only",
     "params",
     "relu",
     "relu6",
@@ -214,8 +251,7 @@ __all__ = [
     "sparse_sigmoid",
     "squareplus",
     "standardize",
-    "start_decoding",
-    "state",
+    "state_dict",
     "summary",
     "swish",
     "tanh",

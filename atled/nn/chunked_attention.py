@@ -12,13 +12,15 @@ import atled.numpy as jnp
 from atled import lax
 from atled.core import errors
 from atled.core.array import Array, ArrayLike, type_of
-from atled.higher_order.remat import checkpoint, checkpoint_name, save_only_these_names
+from atled.core.former_names import formerly
+from atled.higher_order.remat import checkpoint_name, remat, save_only_these_names
 from atled.nn.attention import averaged, dot_product_attention, logits_of
 from atled.transforms.grad import stop_gradient
 
 _BANDS = 4  # parts of a causal sequence, each of which attends only up to its own end
 
 
+@formerly(window="local_window_size", chunk="chunk_size")
 def memory_efficient_attention(
     query: Array | np.ndarray,
     key: Array | np.ndarray,
@@ -28,14 +30,15 @@ def memory_efficient_attention(
     mask: ArrayLike | Callable[[Array, Array], ArrayLike] | None = None,
     scale: ArrayLike | None = None,
     is_causal: bool = False,
-    window: tuple[int, int] | None = None,
-    chunk: int = 256,
+    local_window_size: tuple[int, int] | None = None,
+    chunk_size: int = 256,
 ) -> Array:
-    """softmax(query @ key * scale + bias) @ value for each head, with the weights of only `chunk` queries in memory.
+    """softmax(query @ key * scale + bias) @ value for each head, with the weights of only `chunk_size` queries in
+    memory.
 
     `query` is [B, T, N, H], `key` and `value` are [B, S, K, H]; each of the K heads serves N / K heads of the query.
-    Plain attention holds B·N·T·S weights, and more in the backward pass. This function holds B·N·chunk·S weights at a
-    time, and recomputes them in the backward pass.
+    Plain attention holds B·N·T·S weights, and more in the backward pass. This function holds B·N·chunk_size·S
+    weights at a time, and recomputes them in the backward pass.
 
     Args:
         bias, mask: a bias for the logits, and a boolean mask, in shapes that broadcast to [B, N, T, S]; or functions of
@@ -43,20 +46,20 @@ def memory_efficient_attention(
             shape that broadcasts to [B, N, t, s]. A fully masked query gives a mean of values.
         scale: 1 / sqrt(H) if it is not given.
         is_causal: queries do not attend to later keys.
-        window: how many positions a query attends to before and after its own; work and memory then scale with the
-            window.
+        local_window_size: how many positions a query attends to before and after its own; work and memory then scale
+            with the window.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
     >>> x = jnp.ones((1, 1000, 2, 4))
-    >>> nn.memory_efficient_attention(x, x, x, is_causal=True, chunk=128).shape
+    >>> nn.memory_efficient_attention(x, x, x, is_causal=True, chunk_size=128).shape
     (1, 1000, 2, 4)
     """
-    batch, targets, heads, length = _checked(query, key, value, chunk, window)
+    batch, targets, heads, length = _checked(query, key, value, chunk_size, local_window_size)
     sources = type_of(key).shape[1]
     if not type_of(query).size or not type_of(key).size:
         return dot_product_attention(query, key, value)
-    chunk = min(chunk, targets)
+    chunk_size = min(chunk_size, targets)
     scale = 1 / math.sqrt(length) if scale is None else scale
     bias, mask = [_part(what, x, (batch, heads, targets, sources)) for what, x in (("bias", bias), ("mask", mask))]
     query = jnp.asarray(query)
@@ -64,14 +67,14 @@ def memory_efficient_attention(
     def run(queries: Any, first: int, keys: Any, values: Any) -> Any:
         """The results of some queries, the first of which is at position `at`."""
         count = type_of(queries).shape[1]
-        parts = -(-count // chunk)
-        padded = jnp.pad(queries, [(0, 0), (0, parts * chunk - count), (0, 0), (0, 0)])
-        xs = jnp.moveaxis(padded.reshape(batch, parts, chunk, heads, length), 1, 0)
-        one = lambda x: _attended(x[1], keys, values, x[0], scale, bias, mask, is_causal, window)  # noqa: E731
-        out = lax.map(checkpoint(one, policy=save_only_these_names("highest")), (first + chunk * jnp.arange(parts), xs))
-        return jnp.moveaxis(out, 0, 1).reshape(batch, parts * chunk, heads, length)[:, :count]
+        parts = -(-count // chunk_size)
+        padded = jnp.pad(queries, [(0, 0), (0, parts * chunk_size - count), (0, 0), (0, 0)])
+        xs = jnp.moveaxis(padded.reshape(batch, parts, chunk_size, heads, length), 1, 0)
+        one = lambda x: _attended(x[1], keys, values, x[0], scale, bias, mask, is_causal, local_window_size)  # noqa: E731
+        out = lax.map(remat(one, policy=save_only_these_names("highest")), (first + chunk_size * jnp.arange(parts), xs))
+        return jnp.moveaxis(out, 0, 1).reshape(batch, parts * chunk_size, heads, length)[:, :count]
 
-    if not is_causal or window is not None or targets != sources or targets < 2 * _BANDS * chunk:
+    if not is_causal or local_window_size is not None or targets != sources or targets < 2 * _BANDS * chunk_size:
         return run(query, 0, key, value)
     ends = [targets * (i + 1) // _BANDS for i in range(_BANDS)]
     parts = [run(query[:, a:b], a, key[:, :b], value[:, :b]) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
@@ -145,7 +148,8 @@ def _checked(query: Any, key: Any, value: Any, chunk: int, window: Any) -> tuple
     if chunk < 1 or (window is not None and (len(window) != 2 or min(window) < 0)):
         raise ValueError(
             errors.explained(
-                f"memory_efficient_attention: chunk must be 1 or more, and window two numbers; got {chunk}, {window}."
+                "memory_efficient_attention: chunk_size must be 1 or more, and local_window_size two numbers; got "
+                f"{chunk}, {window}."
             )
         )
     return q.shape

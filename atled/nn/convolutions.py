@@ -1,12 +1,12 @@
-"""Layers that slide over one, two, three or more axes: `Conv`, and its transpose, `ConvTranspose`; and settings for
-each axis.
+"""Layers that slide over one, two, three or more axes: `Conv`, its transpose, `ConvTranspose`, and both with the number
+of axes in their names; and settings for each axis.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,11 +14,13 @@ import atled.numpy as jnp
 from atled import lax, random
 from atled.core import errors
 from atled.core.array import Array, type_of
+from atled.core.former_names import formerly
 from atled.nn import initializers
 from atled.nn.linear_layers import check_features, computing, kept, needed
 from atled.nn.module import Module
 from atled.nn.variable_kinds import Param
 
+_WITH_AXES = ("Conv", "ConvTranspose", "MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")  # also as Conv2d, …
 _MODES = {"CIRCULAR": "wrap", "REFLECT": "reflect", "REPLICATE": "edge"}  # paddings done by `numpy.pad`, and its modes
 
 
@@ -38,6 +40,21 @@ def for_each_axis(
     if least is not None and min(per_axis) < least:
         raise ValueError(errors.explained(f"{layer}: {what} must be {least} or more; got {given}."))
     return per_axis
+
+
+def window(layer: str, what: str, given: Any, count: int | None) -> tuple[int, ...]:
+    """The lengths of a window along `count` axes; if `count` is None, the number of lengths is the number of axes."""
+    if count is None and isinstance(given, (int, np.integer)):
+        ways = f"{what}={(int(given),) * 2}"
+        if layer in _WITH_AXES:
+            ways = " or ".join([f"{layer}{n}d" for n in (1, 2, 3)]) + f"; or {ways}"
+        raise TypeError(
+            errors.explained(
+                f"{layer}: {what} must have a length for each axis, or the number of axes is unknown; got {given}.",
+                f"{ways} for images.",
+            )
+        )
+    return for_each_axis(layer, what, given, count)
 
 
 def padding_for_each_axis(layer: str, padding: Any, count: int, words: Sequence[str]) -> Any:
@@ -63,12 +80,13 @@ def check_places(layer: str, x: Any, count: int) -> None:
     """Raise unless an input has `count` spatial axes, a feature axis and optionally a batch axis."""
     t = type_of(x)
     if t.ndim not in (count + 1, count + 2):
+        n = t.ndim - 2
+        what = "output_size" if layer.startswith("Adaptive") else "kernel_size"
+        way = f"{layer[:-2]}{n}d" if layer.endswith(("1d", "2d", "3d")) and n < 4 else f"{what}={(3,) * n} for {n} axes"
         raise ValueError(
             errors.explained(
                 f"{layer}: the input must have {count + 2} axes, or {count + 1} without a batch; got {t}.",
-                f"size={(3,) * (t.ndim - 2)} for {t.ndim - 2} axes, or another shape of the input."
-                if t.ndim > 2
-                else "another shape of the input.",
+                f"{way}, or another shape of the input." if n > 0 else "another shape of the input.",
             )
         )
 
@@ -76,27 +94,31 @@ def check_places(layer: str, x: Any, count: int) -> None:
 class _Sliding(Module):
     """Base of `Conv` and `ConvTranspose`: sizes, input checks, dtypes, and the bias."""
 
+    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class says it
     weight: Array
     bias: Array | None
 
-    def _set(self, inputs: int, outputs: int, size: Any, stride: Any, dilation: Any, groups: int) -> None:
+    def _set(
+        self, in_features: int, out_features: int, kernel_size: Any, strides: Any, dilation: Any, groups: int
+    ) -> None:
         name = type(self).__name__
-        self.inputs, self.outputs, self.groups = int(inputs), int(outputs), int(groups)
-        self.size = for_each_axis(name, "size", size)
-        if groups < 1 or inputs % groups or outputs % groups:
+        self.in_features, self.out_features, self.groups = int(in_features), int(out_features), int(groups)
+        self.kernel_size = window(name, "kernel_size", kernel_size, self.axes)
+        if groups < 1 or in_features % groups or out_features % groups:
             raise ValueError(
                 errors.explained(
-                    f"{name}: groups must divide inputs and outputs; got {groups} for {inputs}, {outputs}."
+                    f"{name}: groups must divide in_features and out_features; got {groups} for {in_features}, "
+                    f"{out_features}."
                 )
             )
-        self.stride = for_each_axis(name, "stride", stride, len(self.size))
-        self.dilation = for_each_axis(name, "dilation", dilation, len(self.size))
+        self.strides = for_each_axis(name, "strides", strides, len(self.kernel_size))
+        self.dilation = for_each_axis(name, "dilation", dilation, len(self.kernel_size))
 
     def __call__(self, x: Any) -> Any:
         """The output; without a batch axis if the input has none."""
-        check_features(self, x, self.inputs)
-        check_places(type(self).__name__, x, len(self.size))
-        if type_of(x).ndim == len(self.size) + 1:
+        check_features(self, x, self.in_features)
+        check_places(type(self).__name__, x, len(self.kernel_size))
+        if type_of(x).ndim == len(self.kernel_size) + 1:
             return self(jnp.asarray(x)[None])[0]
         x, weight, bias = computing(self.dtype, x, self.weight, self.bias)
         dtype = jnp.result_type(x, weight)
@@ -108,24 +130,33 @@ class _Sliding(Module):
 
     def _places(self) -> str:
         """Letters for the spatial axes."""
-        n = len(self.size)
+        n = len(self.kernel_size)
         return "DHW"[-n:] if n < 4 else "".join([chr(ord("a") + i) for i in range(n)])
 
     def _reach(self) -> list[int]:
         """The extent of a dilated window."""
-        return [(k - 1) * d for k, d in zip(self.size, self.dilation, strict=True)]
+        return [(k - 1) * d for k, d in zip(self.kernel_size, self.dilation, strict=True)]
 
 
+@formerly(
+    inputs="in_features",
+    outputs="out_features",
+    size="kernel_size",
+    stride="strides",
+    bias="use_bias",
+    init="weight_init",
+)
 class Conv(_Sliding):
-    """A convolution of (batch, *spatial, features), with as many spatial axes as `size` has entries.
+    """A convolution of (batch, *spatial, features), with as many spatial axes as `kernel_size` has entries.
 
     `y[p] = bias + sum over q of x[stride * p + dilation * q - before] @ weight[q]`, with a weight of shape
-    (*size, inputs / groups, outputs). With `groups=inputs` it is depthwise: each feature has its own `outputs /
-    inputs` kernels.
+    (*kernel_size, in_features / groups, out_features). With `groups=in_features` it is depthwise: each feature has its
+    own `out_features / in_features` kernels.
 
     Args:
-        size: the lengths of the window; one number for one axis.
-        stride, dilation: strides of the window, and between elements in it; one number, or one for each axis.
+        kernel_size: the length of the window along each axis. `Conv1d`, `Conv2d` and `Conv3d` also take one number for
+            all.
+        strides, dilation: strides of the window, and between elements in it; one number, or one for each axis.
         padding: the values beyond the ends. Zeros: "SAME" for as many outputs as inputs, divided by the stride; "VALID"
             for none; "CAUSAL" for padding only at the start, so that no output depends on later inputs; (before, after)
             for each axis, or a number for all. With the width of "SAME" at stride 1: "CIRCULAR" wraps around, "REFLECT"
@@ -134,32 +165,34 @@ class Conv(_Sliding):
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
-    >>> nn.Conv(3, 8, (3, 3), stride=2, key=random.key(0))(jnp.ones((1, 32, 32, 3))).shape
+    >>> nn.Conv(3, 8, (3, 3), strides=2, key=random.key(0))(jnp.ones((1, 32, 32, 3))).shape
     (1, 16, 16, 8)
     """
 
     def __init__(
         self,
-        inputs: int,
-        outputs: int,
-        size: int | Sequence[int],
+        in_features: int,
+        out_features: int,
+        kernel_size: int | Sequence[int],
         *,
-        stride: int | Sequence[int] = 1,
+        strides: int | Sequence[int] = 1,
         padding: Any = "SAME",
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
-        bias: bool = True,
-        init: Any = None,
+        use_bias: bool = True,
+        weight_init: Any = None,
         bias_init: Any = initializers.zeros,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self._set(inputs, outputs, size, stride, dilation, groups)
-        self.padding = padding_for_each_axis("Conv", padding, len(self.size), ("SAME", "VALID", "CAUSAL", *_MODES))
-        draw, key = init or initializers.lecun_normal(), needed(self, key)
-        self.weight = Param(draw(key, (*self.size, inputs // groups, outputs), param_dtype))
-        self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
+        self._set(in_features, out_features, kernel_size, strides, dilation, groups)
+        self.padding = padding_for_each_axis(
+            type(self).__name__, padding, len(self.kernel_size), ("SAME", "VALID", "CAUSAL", *_MODES)
+        )
+        draw, key = weight_init or initializers.lecun_normal(), needed(self, key)
+        self.weight = Param(draw(key, (*self.kernel_size, in_features // groups, out_features), param_dtype))
+        self.bias = Param(bias_init(random.fold_in(key, 1), (out_features,), param_dtype)) if use_bias else None
         self.dtype = kept(dtype)
 
     def _slid(self, x: Any, weight: Any) -> Any:
@@ -172,9 +205,45 @@ class Conv(_Sliding):
             padding = "VALID"
         places = self._places()
         return lax.conv_general_dilated(
-            x, weight, self.stride, padding, rhs_dilation=self.dilation,
+            x, weight, self.strides, padding, rhs_dilation=self.dilation,
             dimension_numbers=(f"N{places}C", f"{places}IO", f"N{places}C"), feature_group_count=self.groups,
         )  # fmt: skip
+
+
+class Conv1d(Conv):
+    """`Conv` over one axis, such as time. One number for `kernel_size` is the length along each axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.Conv1d(3, 8, 3, key=random.key(0))(jnp.ones((2, 9, 3))).shape
+    (2, 9, 8)
+    """
+
+    axes = 1
+
+
+class Conv2d(Conv):
+    """`Conv` over two axes, such as an image. One number for `kernel_size` is the length along each axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.Conv2d(3, 8, 3, key=random.key(0))(jnp.ones((2, 9, 9, 3))).shape
+    (2, 9, 9, 8)
+    """
+
+    axes = 2
+
+
+class Conv3d(Conv):
+    """`Conv` over three axes, such as a volume. One number for `kernel_size` is the length along each axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.Conv3d(3, 8, 3, key=random.key(0))(jnp.ones((2, 9, 9, 9, 3))).shape
+    (2, 9, 9, 9, 8)
+    """
+
+    axes = 3
 
 
 def _check_long(layer: Conv, t: Any, reach: list[int]) -> None:
@@ -183,22 +252,31 @@ def _check_long(layer: Conv, t: Any, reach: list[int]) -> None:
         if n <= ((r + 1) // 2 if layer.padding == "REFLECT" else 0):
             raise ValueError(
                 errors.explained(
-                    f"Conv: an axis must be longer than the padding that {layer.padding} adds to an end; got {t} for "
-                    f"windows of size {layer.size}.",
+                    f"{type(layer).__name__}: an axis must be longer than the padding that {layer.padding} adds to an "
+                    f"end; got {t} for windows of size {layer.kernel_size}.",
                     "padding='SAME', or a longer input.",
                 )
             )
 
 
+@formerly(
+    inputs="in_features",
+    outputs="out_features",
+    size="kernel_size",
+    stride="strides",
+    bias="use_bias",
+    init="weight_init",
+)
 class ConvTranspose(_Sliding):
-    """A transposed convolution, for upsampling: each input adds a window of `size` to the output.
+    """A transposed convolution, for upsampling: each input adds a window of `kernel_size` to the output.
 
-    It is the transpose of `Conv(outputs, inputs, size, …)` with the same weight, of shape (*size, outputs / groups,
-    inputs); PyTorch's `ConvTranspose2d`, and flax's with `transpose_kernel=True`. With n inputs along an axis, and
-    windows of extent r = dilation * (size - 1) + 1, all windows together cover (n - 1) * stride + r positions.
+    It is the transpose of `Conv(out_features, in_features, kernel_size, …)` with the same weight, of shape
+    (*kernel_size, out_features / groups, in_features); PyTorch's `ConvTranspose2d`, and flax's with
+    `transpose_kernel=True`. With n inputs along an axis, and windows of extent r = dilation * (kernel_size - 1) + 1,
+    all windows together cover (n - 1) * stride + r positions.
 
     Args:
-        size, stride, dilation, groups: those of the convolution that it is the transpose of.
+        kernel_size, strides, dilation, groups: those of the convolution that it is the transpose of.
         padding: how much of these positions is cropped. "SAME": n * stride are left. "VALID": nothing is cropped, and
             zeros are appended up to n * stride if windows are shorter than the stride. "CIRCULAR": positions beyond n *
             stride are added at the other end. (before, after) for each axis, or a number for all: crop that much; these
@@ -207,59 +285,99 @@ class ConvTranspose(_Sliding):
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
-    >>> nn.ConvTranspose(8, 3, (4, 4), stride=2, padding=1, key=random.key(0))(jnp.ones((1, 16, 16, 8))).shape
+    >>> nn.ConvTranspose(8, 3, (4, 4), strides=2, padding=1, key=random.key(0))(jnp.ones((1, 16, 16, 8))).shape
     (1, 32, 32, 3)
     """
 
     def __init__(
         self,
-        inputs: int,
-        outputs: int,
-        size: int | Sequence[int],
+        in_features: int,
+        out_features: int,
+        kernel_size: int | Sequence[int],
         *,
-        stride: int | Sequence[int] = 1,
+        strides: int | Sequence[int] = 1,
         padding: Any = "SAME",
         output_padding: int | Sequence[int] = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
-        bias: bool = True,
-        init: Any = None,
+        use_bias: bool = True,
+        weight_init: Any = None,
         bias_init: Any = initializers.zeros,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self._set(inputs, outputs, size, stride, dilation, groups)
-        name, count = "ConvTranspose", len(self.size)
+        self._set(in_features, out_features, kernel_size, strides, dilation, groups)
+        name, count = type(self).__name__, len(self.kernel_size)
         self.padding = padding_for_each_axis(name, padding, count, ("SAME", "VALID", "CIRCULAR"))
         self.output_padding = for_each_axis(name, "output_padding", output_padding, count, 0)
         _check_output_padding(self)
-        draw = init or initializers.variance_scaling(groups, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2)
-        self.weight = Param(draw(needed(self, key), (*self.size, outputs // groups, inputs), param_dtype))
-        self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
+        draw = weight_init or initializers.variance_scaling(
+            groups, "fan_in", "truncated_normal", in_axis=-1, out_axis=-2
+        )
+        self.weight = Param(
+            draw(needed(self, key), (*self.kernel_size, out_features // groups, in_features), param_dtype)
+        )
+        self.bias = Param(bias_init(random.fold_in(key, 1), (out_features,), param_dtype)) if use_bias else None
         self.dtype = kept(dtype)
 
     def _slid(self, x: Any, weight: Any) -> Any:
-        n, reach, cut = len(self.size), self._reach(), _cut(self)
+        n, reach, cut = len(self.kernel_size), self._reach(), _cut(self)
         _check_left(self, type_of(x), reach, cut)
         if self.groups > 1:  # groups are along the outputs of a weight
-            split = weight.reshape(*self.size, -1, self.groups, self.inputs // self.groups)
-            weight = jnp.swapaxes(split, n, n + 2).reshape(*self.size, -1, self.outputs)
+            split = weight.reshape(*self.kernel_size, -1, self.groups, self.in_features // self.groups)
+            weight = jnp.swapaxes(split, n, n + 2).reshape(*self.kernel_size, -1, self.out_features)
         places, order = self._places(), "OI" if self.groups == 1 else "IO"
         y = lax.conv_general_dilated(
             x, jnp.flip(weight, tuple(range(n))), (1,) * n,
-            [(r - a, r - b) for r, (a, b) in zip(reach, cut, strict=True)], self.stride, self.dilation,
+            [(r - a, r - b) for r, (a, b) in zip(reach, cut, strict=True)], self.strides, self.dilation,
             (f"N{places}C", f"{places}{order}", f"N{places}C"), self.groups,
         )  # fmt: skip
         if self.padding == "CIRCULAR":
-            for axis, (m, s, r) in enumerate(zip(type_of(x).shape[1:-1], self.stride, reach, strict=True), 1):
+            for axis, (m, s, r) in enumerate(zip(type_of(x).shape[1:-1], self.strides, reach, strict=True), 1):
                 y = _wrapped(y, axis, m * s, r // 2)
         return y
 
 
+class ConvTranspose1d(ConvTranspose):
+    """`ConvTranspose` over one axis, such as time. One number for `kernel_size` is the length along each axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.ConvTranspose1d(3, 8, 3, key=random.key(0))(jnp.ones((2, 9, 3))).shape
+    (2, 9, 8)
+    """
+
+    axes = 1
+
+
+class ConvTranspose2d(ConvTranspose):
+    """`ConvTranspose` over two axes, such as an image. One number for `kernel_size` is the length along each axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.ConvTranspose2d(3, 8, 3, key=random.key(0))(jnp.ones((2, 9, 9, 3))).shape
+    (2, 9, 9, 8)
+    """
+
+    axes = 2
+
+
+class ConvTranspose3d(ConvTranspose):
+    """`ConvTranspose` over three axes, such as a volume. One number for `kernel_size` is the length along each axis.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> nn.ConvTranspose3d(3, 8, 3, key=random.key(0))(jnp.ones((2, 9, 9, 9, 3))).shape
+    (2, 9, 9, 9, 8)
+    """
+
+    axes = 3
+
+
 def _cut(layer: ConvTranspose) -> list[tuple[int, int]]:
     """How much is cropped at the ends of each axis; negative for appended zeros."""
-    over = [r + 1 - s for r, s in zip(layer._reach(), layer.stride, strict=True)]
+    over = [r + 1 - s for r, s in zip(layer._reach(), layer.strides, strict=True)]
     if layer.padding == "SAME":
         return [(max(m, 0) // 2, m - max(m, 0) // 2) for m in over]
     if isinstance(layer.padding, str):
@@ -272,14 +390,14 @@ def _check_output_padding(layer: ConvTranspose) -> None:
     if any(layer.output_padding) and isinstance(layer.padding, str):
         raise ValueError(
             errors.explained(
-                f"ConvTranspose: output_padding needs numeric padding; got {layer.padding!r}.", "padding=0."
+                f"{type(layer).__name__}: output_padding needs numeric padding; got {layer.padding!r}.", "padding=0."
             )
         )
-    if any([p >= max(s, d) for p, s, d in zip(layer.output_padding, layer.stride, layer.dilation, strict=True)]):
+    if any([p >= max(s, d) for p, s, d in zip(layer.output_padding, layer.strides, layer.dilation, strict=True)]):
         raise ValueError(
             errors.explained(
-                "ConvTranspose: output_padding must be less than the stride or the dilation; got "
-                f"{layer.output_padding} for stride {layer.stride} and dilation {layer.dilation}.",
+                f"{type(layer).__name__}: output_padding must be less than the stride or the dilation; got "
+                f"{layer.output_padding} for strides {layer.strides} and dilation {layer.dilation}.",
                 "padding=((before, after), …) for other lengths.",
             )
         )
@@ -287,12 +405,12 @@ def _check_output_padding(layer: ConvTranspose) -> None:
 
 def _check_left(layer: ConvTranspose, t: Any, reach: list[int], cut: list[tuple[int, int]]) -> None:
     """Raise if the output would be empty."""
-    longest = [(m - 1) * s + r + 1 for m, s, r in zip(t.shape[1:-1], layer.stride, reach, strict=True)]
+    longest = [(m - 1) * s + r + 1 for m, s, r in zip(t.shape[1:-1], layer.strides, reach, strict=True)]
     if not all(t.shape[1:-1]) or any([a - sum(b) < 1 for a, b in zip(longest, cut, strict=True)]):
         raise ValueError(
             errors.explained(
-                f"ConvTranspose: the output must not be empty after the padding is cropped; got {t} for "
-                f"windows of size {layer.size} and padding {layer.padding}.",
+                f"{type(layer).__name__}: the output must not be empty after the padding is cropped; got {t} for "
+                f"windows of size {layer.kernel_size} and padding {layer.padding}.",
                 "a smaller padding.",
             )
         )

@@ -13,6 +13,7 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import errors
 from atled.core.array import type_of
+from atled.core.former_names import formerly
 from atled.nn.module import Module
 
 
@@ -64,11 +65,12 @@ class _Dropping(Module):
             )
 
 
+@formerly(axes="broadcast_dims")
 class Dropout(_Dropping):
     """While training, sets random elements to zero and scales the others by 1 / (1 - rate).
 
     Args:
-        axes: axes along which elements are dropped or kept together; one number for one axis.
+        broadcast_dims: axes along which elements are dropped or kept together; one number for one axis.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -76,21 +78,29 @@ class Dropout(_Dropping):
     (Array([2., 0., 0., 0.], dtype=float32), Array([1., 1., 1., 1.], dtype=float32))
     """
 
-    def __init__(self, rate: float, *, axes: int | Sequence[int] = ()) -> None:
+    def __init__(self, rate: float, *, broadcast_dims: int | Sequence[int] = ()) -> None:
         super().__init__(rate)
         try:
-            given = (axes,) if isinstance(axes, (int, np.integer)) else axes
-            self.axes = tuple([operator.index(i) for i in given])
+            given = (broadcast_dims,) if isinstance(broadcast_dims, (int, np.integer)) else broadcast_dims
+            self.broadcast_dims = tuple([operator.index(i) for i in given])
         except TypeError:
-            raise TypeError(errors.explained(f"Dropout: axes must be integers; got {axes!r}.", "axes=(1,).")) from None
+            raise TypeError(
+                errors.explained(
+                    f"Dropout: broadcast_dims must be integers; got {broadcast_dims!r}.", "broadcast_dims=(1,)."
+                )
+            ) from None
 
     def _drawn(self, dims: tuple[int, ...]) -> tuple[int, ...]:
         n = len(dims)
-        if not all([-n <= i < n for i in self.axes]):
+        if not all([-n <= i < n for i in self.broadcast_dims]):
             raise ValueError(
-                errors.explained(f"Dropout: axes {self.axes} must be axes of the input; got one of shape {dims}.")
+                errors.explained(
+                    f"Dropout: broadcast_dims {self.broadcast_dims} must be axes of the input; got one of shape {dims}."
+                )
             )
-        return tuple([1 if i - n in self.axes or i in self.axes else size for i, size in enumerate(dims)])
+        return tuple(
+            [1 if i - n in self.broadcast_dims or i in self.broadcast_dims else size for i, size in enumerate(dims)]
+        )
 
 
 class SpatialDropout(_Dropping):

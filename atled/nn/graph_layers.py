@@ -15,6 +15,7 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import errors
 from atled.core.array import Array, describe, type_of
+from atled.core.former_names import formerly
 from atled.nn import initializers
 from atled.nn.activations import leaky_relu
 from atled.nn.containers import as_layer, takes_key
@@ -27,6 +28,9 @@ from atled.ops.elementary import rsqrt
 from atled.transforms.grad import stop_gradient
 
 
+@formerly(
+    inputs="in_features", outputs="out_features", self_loops="add_self_loops", bias="use_bias", init="weight_init"
+)
 class GraphConv(Module):
     """A graph convolution (GCN): `y[i] = Σ x[j] @ weight / sqrt(degree[j] * degree[i]) + bias`, over edges j → i.
 
@@ -34,7 +38,7 @@ class GraphConv(Module):
     they are the same. A node without edges gets only the bias.
 
     Args:
-        self_loops: each node has an edge to itself as well, which counts in degrees.
+        add_self_loops: each node has an edge to itself as well, which counts in degrees.
         normalize: False is the plain sum of messages.
 
     >>> from atled import nn, random
@@ -49,31 +53,31 @@ class GraphConv(Module):
 
     def __init__(
         self,
-        inputs: int,
-        outputs: int,
+        in_features: int,
+        out_features: int,
         *,
-        self_loops: bool = True,
+        add_self_loops: bool = True,
         normalize: bool = True,
-        bias: bool = True,
-        init: Any = None,
+        use_bias: bool = True,
+        weight_init: Any = None,
         bias_init: Any = initializers.zeros,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.inputs, self.outputs = int(inputs), int(outputs)
-        self.self_loops, self.normalize = bool(self_loops), bool(normalize)
-        draw, key = init or initializers.lecun_normal(), needed(self, key)
-        self.weight = Param(draw(key, (inputs, outputs), param_dtype))
-        self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
+        self.in_features, self.out_features = int(in_features), int(out_features)
+        self.add_self_loops, self.normalize = bool(add_self_loops), bool(normalize)
+        draw, key = weight_init or initializers.lecun_normal(), needed(self, key)
+        self.weight = Param(draw(key, (in_features, out_features), param_dtype))
+        self.bias = Param(bias_init(random.fold_in(key, 1), (out_features,), param_dtype)) if use_bias else None
         self.dtype = kept(dtype)
 
     def __call__(self, nodes: Any, senders: Any, receivers: Any, *, edge_weights: Any = None) -> Any:
         """New features of nodes; `edge_weights` (edges,), 0 or more, multiply messages and count in degrees."""
-        graph = _Graph(self, nodes, senders, receivers, self.self_loops)
-        check_features(self, nodes, self.inputs)
+        graph = _Graph(self, nodes, senders, receivers, self.add_self_loops)
+        check_features(self, nodes, self.in_features)
         x, weight, bias = computing(self.dtype, nodes, self.weight, self.bias)
-        is_narrow = self.outputs <= self.inputs  # apply the weight on the side where vectors are shorter
+        is_narrow = self.out_features <= self.in_features  # apply the weight on the side where vectors are shorter
         h = jnp.dot(x, weight) if is_narrow else jnp.asarray(x)
         wide = h.astype(jnp.promote_types(jnp.result_type(h, weight), "float32"))
         share = self._shares(graph, edge_weights, wide.dtype)
@@ -90,13 +94,21 @@ class GraphConv(Module):
         return share * graph.of_senders(_inverse_root(leaving)) * graph.of_receivers(_inverse_root(arriving))
 
 
+@formerly(
+    inputs="in_features",
+    outputs="out_features",
+    heads="num_heads",
+    self_loops="add_self_loops",
+    bias="use_bias",
+    init="weight_init",
+)
 class GraphAttention(Module):
     """Attention along edges (GATv2): `y[i] = Σ weights[j → i] * sender(x[j]) + bias`, with several heads, which are
     concatenated.
 
     The weights are the softmax, over the incoming edges of i, of `attention · leaky_relu(sender(x[j]) +
-    receiver(x[i]))`, for each head. A node without incoming edges gets only the bias. `outputs` is the total over all
-    heads.
+    receiver(x[i]))`, for each head. A node without incoming edges gets only the bias. `out_features` is the total over
+    all heads.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -110,35 +122,39 @@ class GraphAttention(Module):
 
     def __init__(
         self,
-        inputs: int,
-        outputs: int,
-        heads: int = 1,
+        in_features: int,
+        out_features: int,
+        num_heads: int = 1,
         *,
-        self_loops: bool = False,
+        add_self_loops: bool = False,
         negative_slope: float = 0.2,
-        bias: bool = True,
-        init: Any = None,
+        use_bias: bool = True,
+        weight_init: Any = None,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        if heads < 1 or outputs % heads:
-            raise ValueError(errors.explained(f"GraphAttention: heads must divide outputs; got {heads} for {outputs}."))
-        self.inputs, self.outputs, self.heads = int(inputs), int(outputs), int(heads)
-        self.self_loops, self.negative_slope = bool(self_loops), float(negative_slope)
+        if num_heads < 1 or out_features % num_heads:
+            raise ValueError(
+                errors.explained(
+                    f"GraphAttention: num_heads must divide out_features; got {num_heads} for {out_features}."
+                )
+            )
+        self.in_features, self.out_features, self.num_heads = int(in_features), int(out_features), int(num_heads)
+        self.add_self_loops, self.negative_slope = bool(add_self_loops), float(negative_slope)
         keys = random.split(needed(self, key), 3)
-        common = {"init": init, "dtype": dtype, "param_dtype": param_dtype}
-        self.sender = Linear(inputs, outputs, key=keys[0], **common)
-        self.receiver = Linear(inputs, outputs, key=keys[1], **common)
-        draw = init or initializers.lecun_normal(in_axis=-1, out_axis=-2)
-        self.attention = Param(draw(keys[2], (heads, outputs // heads), param_dtype))
-        self.bias = Param(jnp.zeros(outputs, param_dtype)) if bias else None
+        common = {"weight_init": weight_init, "dtype": dtype, "param_dtype": param_dtype}
+        self.sender = Linear(in_features, out_features, key=keys[0], **common)
+        self.receiver = Linear(in_features, out_features, key=keys[1], **common)
+        draw = weight_init or initializers.lecun_normal(in_axis=-1, out_axis=-2)
+        self.attention = Param(draw(keys[2], (num_heads, out_features // num_heads), param_dtype))
+        self.bias = Param(jnp.zeros(out_features, param_dtype)) if use_bias else None
         self.dtype = kept(dtype)
 
     def __call__(self, nodes: Any, senders: Any, receivers: Any) -> Any:
         """New features of nodes."""
-        graph = _Graph(self, nodes, senders, receivers, self.self_loops)
-        check_features(self, nodes, self.inputs)
+        graph = _Graph(self, nodes, senders, receivers, self.add_self_loops)
+        check_features(self, nodes, self.in_features)
         sent, received = [f(nodes).reshape(graph.count, *self.attention.shape) for f in (self.sender, self.receiver)]
         attention, bias = computing(self.dtype, self.attention, self.bias)
         wide = jnp.promote_types(sent.dtype, "float32")
@@ -146,7 +162,7 @@ class GraphAttention(Module):
         both = leaky_relu(messages + graph.of_receivers(received), self.negative_slope)
         logits = (both.astype(wide) * attention.astype(wide)).sum(-1)
         weights = segment_softmax(logits, graph.receivers, graph.count)
-        y = graph.summed(weights[..., None] * messages.astype(wide)).reshape(graph.count, self.outputs)
+        y = graph.summed(weights[..., None] * messages.astype(wide)).reshape(graph.count, self.out_features)
         y = y.astype(sent.dtype)
         return y if bias is None else y + bias
 
@@ -154,7 +170,7 @@ class GraphAttention(Module):
 class GraphNetwork(Module):
     """A graph network: features of edges, nodes and the whole graph, each updated by a user-supplied module.
 
-    In this order, with concatenated vectors, without parts that are None:
+    The updates, in this order; each gets concatenated vectors, and parts that are None are omitted:
 
         edges[e] = update_edges([edges[e], nodes[senders[e]], nodes[receivers[e]], globals])
         nodes[i] = update_nodes([nodes[i], aggregate of the incoming edges of i, globals])

@@ -12,17 +12,19 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import errors
 from atled.core.array import Array, describe, type_of
+from atled.core.former_names import formerly
 from atled.nn import initializers
 from atled.nn.linear_layers import check_features, computing, kept, needed
 from atled.nn.module import Module
 from atled.nn.variable_kinds import Buffer, Param
 
 
+@formerly(inputs="in_features", outputs="out_features", init="weight_init")
 class FourierFeatures(Module):
     """`[cos(2π x @ frequencies), sin(2π x @ frequencies)]`: random Fourier features; the frequencies are not trained.
 
     Frequencies are drawn from a normal distribution with standard deviation `scale`: a larger scale resolves finer
-    detail. Half of the `outputs` are cosines. Angles are computed in float32 or wider.
+    detail. Half of the `out_features` are cosines. Angles are computed in float32 or wider.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -33,20 +35,29 @@ class FourierFeatures(Module):
     frequencies: Array
 
     def __init__(
-        self, inputs: int, outputs: int, *, scale: float = 1.0, init: Any = None, dtype: Any = None, key: Any = None
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        scale: float = 1.0,
+        weight_init: Any = None,
+        dtype: Any = None,
+        key: Any = None,
     ) -> None:
-        if outputs < 2 or outputs % 2:
+        if out_features < 2 or out_features % 2:
             raise ValueError(
-                errors.explained(f"FourierFeatures: outputs must be even, half cosines and half sines; got {outputs}.")
+                errors.explained(
+                    f"FourierFeatures: out_features must be even, half cosines and half sines; got {out_features}."
+                )
             )
-        self.inputs, self.outputs = int(inputs), int(outputs)
-        draw = init or initializers.normal(float(scale))
-        self.frequencies = Buffer(draw(needed(self, key), (inputs, outputs // 2), "float32"))
+        self.in_features, self.out_features = int(in_features), int(out_features)
+        draw = weight_init or initializers.normal(float(scale))
+        self.frequencies = Buffer(draw(needed(self, key), (in_features, out_features // 2), "float32"))
         self.dtype = kept(dtype)
 
     def __call__(self, x: Any) -> Any:
-        """The features, with `outputs` numbers along the last axis."""
-        check_features(self, x, self.inputs)
+        """The features, with `out_features` numbers along the last axis."""
+        check_features(self, x, self.in_features)
         dtype = jnp.result_type(x, "float32") if type_of(x).kind != "f" else type_of(x).dtype
         wide = jnp.asarray(x, jnp.promote_types(dtype, "float32"))
         angles = 2 * math.pi * jnp.dot(wide, self.frequencies.astype(wide.dtype))
@@ -54,14 +65,16 @@ class FourierFeatures(Module):
         return waves.astype(dtype) if self.dtype is None else computing(self.dtype, waves)
 
 
+@formerly(inputs="in_features", outputs="out_features", size="patch_size", bias="use_bias", init="weight_init")
 class PatchEmbedding(Module):
-    """Images (batch, *spatial, inputs) as (batch, patches, outputs): patches of `size`, each multiplied by a matrix.
+    """Images (batch, *spatial, in_features) as (batch, patches, out_features): patches of `patch_size`, each multiplied
+    by a matrix.
 
     `y[p] = sum(patch[p] * weight) + bias`, over non-overlapping patches in row-major order: a `Conv` whose stride is
     its size, without padding, with weights of the same shape.
 
     Args:
-        size: the lengths of a patch; one number for square patches.
+        patch_size: the lengths of a patch; one number for square patches.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -74,38 +87,42 @@ class PatchEmbedding(Module):
 
     def __init__(
         self,
-        inputs: int,
-        outputs: int,
-        size: int | Sequence[int],
+        in_features: int,
+        out_features: int,
+        patch_size: int | Sequence[int],
         *,
-        bias: bool = True,
-        init: Any = None,
+        use_bias: bool = True,
+        weight_init: Any = None,
         bias_init: Any = initializers.zeros,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.inputs, self.outputs = int(inputs), int(outputs)
-        self.size = (int(size),) * 2 if isinstance(size, (int, np.integer)) else tuple([int(n) for n in size])
-        if not self.size or min(self.size) < 1:
-            raise ValueError(errors.explained(f"PatchEmbedding: the lengths of a patch must be 1 or more; got {size}."))
-        draw, key = init or initializers.lecun_normal(), needed(self, key)
-        self.weight = Param(draw(key, (*self.size, inputs, outputs), param_dtype))
-        self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
+        self.in_features, self.out_features = int(in_features), int(out_features)
+        self.patch_size = (
+            (int(patch_size),) * 2 if isinstance(patch_size, (int, np.integer)) else tuple([int(n) for n in patch_size])
+        )
+        if not self.patch_size or min(self.patch_size) < 1:
+            raise ValueError(
+                errors.explained(f"PatchEmbedding: the lengths of a patch must be 1 or more; got {patch_size}.")
+            )
+        draw, key = weight_init or initializers.lecun_normal(), needed(self, key)
+        self.weight = Param(draw(key, (*self.patch_size, in_features, out_features), param_dtype))
+        self.bias = Param(bias_init(random.fold_in(key, 1), (out_features,), param_dtype)) if use_bias else None
         self.dtype = kept(dtype)
 
     def __call__(self, x: Any) -> Any:
         """The patch embeddings; without a batch axis if the input has none."""
-        check_features(self, x, self.inputs)
-        batch, places = _image(x, self.size)
+        check_features(self, x, self.in_features)
+        batch, places = _image(x, self.patch_size)
         x, weight, bias = computing(self.dtype, x, self.weight, self.bias)
-        counts = [a // b for a, b in zip(places, self.size, strict=True)]
-        cut = [m for pair in zip(counts, self.size, strict=True) for m in pair]
-        first, n = len(batch), len(self.size)
+        counts = [a // b for a, b in zip(places, self.patch_size, strict=True)]
+        cut = [m for pair in zip(counts, self.patch_size, strict=True) for m in pair]
+        first, n = len(batch), len(self.patch_size)
         order = [*range(first), *range(first, first + 2 * n, 2), *range(first + 1, first + 2 * n, 2), first + 2 * n]
-        pieces = jnp.asarray(x).reshape(*batch, *cut, self.inputs).transpose(order)
-        pieces = pieces.reshape(*batch, math.prod(counts), math.prod(self.size) * self.inputs)
-        y = jnp.dot(pieces, weight.reshape(-1, self.outputs))
+        pieces = jnp.asarray(x).reshape(*batch, *cut, self.in_features).transpose(order)
+        pieces = pieces.reshape(*batch, math.prod(counts), math.prod(self.patch_size) * self.in_features)
+        y = jnp.dot(pieces, weight.reshape(-1, self.out_features))
         return y if bias is None else y + bias
 
 
@@ -116,7 +133,7 @@ def _image(x: Any, size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, .
         raise ValueError(
             errors.explained(
                 f"PatchEmbedding: the input must have {n + 2} axes, or {n + 1} without a batch; got {describe(x)}.",
-                "size=(…,) with a length for each spatial axis.",
+                "patch_size=(…,) with a length for each spatial axis.",
             )
         )
     batch, places = t.shape[: t.ndim - n - 1], t.shape[t.ndim - n - 1 : -1]
@@ -124,7 +141,7 @@ def _image(x: Any, size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, .
         raise ValueError(
             errors.explained(
                 f"PatchEmbedding: patches of {size} must divide the image evenly; got {places}.",
-                "jnp.pad or a crop of the image, or another size.",
+                "jnp.pad or a crop of the image, or another patch_size.",
             )
         )
     return batch, places

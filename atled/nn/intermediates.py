@@ -101,9 +101,9 @@ def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
     >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0))
-    >>> out, seen = nn.capture(attention, "query")(jnp.ones((1, 5, 8)))
+    >>> out, seen = nn.capture(attention, "query_proj")(jnp.ones((1, 5, 8)))
     >>> {path: value.shape for path, value in seen.items()}
-    {'query': (1, 5, 8)}
+    {'query_proj': (1, 5, 8)}
     """
     paths = [p for p, _ in modules(model)]
     if not any([names(pattern, p) for p in paths]):

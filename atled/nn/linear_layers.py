@@ -1,6 +1,6 @@
 """`Linear`, `Embedding`, and helpers shared by all layers.
 
-Every layer takes `init`, the initializer of its parameters, `param_dtype`, their dtype, and `dtype`, in which it
+Every layer takes `weight_init`, the initializer of its weight, `param_dtype`, their dtype, and `dtype`, in which it
 computes: None is the promoted dtype of its input and parameters. `key` is for random initial values.
 """
 
@@ -12,6 +12,7 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import dtypes, errors
 from atled.core.array import Array, describe, type_of
+from atled.core.former_names import formerly
 from atled.nn import initializers
 from atled.nn.index_checks import expected
 from atled.nn.module import Module
@@ -52,6 +53,7 @@ def check_features(layer: Module, x: Any, count: int) -> None:
         )
 
 
+@formerly(inputs="in_features", outputs="out_features", bias="use_bias", init="weight_init")
 class Linear(Module):
     """`x @ weight + bias`, over the last axis.
 
@@ -67,25 +69,25 @@ class Linear(Module):
 
     def __init__(
         self,
-        inputs: int,
-        outputs: int,
+        in_features: int,
+        out_features: int,
         *,
-        bias: bool = True,
-        init: Any = None,
+        use_bias: bool = True,
+        weight_init: Any = None,
         bias_init: Any = initializers.zeros,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.inputs, self.outputs = int(inputs), int(outputs)
-        draw, key = init or initializers.lecun_normal(), needed(self, key)
-        self.weight = Param(draw(key, (inputs, outputs), param_dtype))
-        self.bias = Param(bias_init(random.fold_in(key, 1), (outputs,), param_dtype)) if bias else None
+        self.in_features, self.out_features = int(in_features), int(out_features)
+        draw, key = weight_init or initializers.lecun_normal(), needed(self, key)
+        self.weight = Param(draw(key, (in_features, out_features), param_dtype))
+        self.bias = Param(bias_init(random.fold_in(key, 1), (out_features,), param_dtype)) if use_bias else None
         self.dtype = kept(dtype)
 
     def __call__(self, x: Any) -> Any:
-        """The output, with `outputs` numbers along the last axis."""
-        check_features(self, x, self.inputs)
+        """The output, with `out_features` numbers along the last axis."""
+        check_features(self, x, self.in_features)
         x, weight, bias = computing(self.dtype, x, self.weight, self.bias)
         y = jnp.dot(x, weight)
         return y if bias is None else y + bias
@@ -94,6 +96,7 @@ class Linear(Module):
 Dense = Linear
 
 
+@formerly(count="num_embeddings", init="weight_init")
 class Embedding(Module):
     """A row of `weight` for each integer; `attend` multiplies vectors with all rows.
 
@@ -108,17 +111,17 @@ class Embedding(Module):
 
     def __init__(
         self,
-        count: int,
+        num_embeddings: int,
         features: int,
         *,
-        init: Any = None,
+        weight_init: Any = None,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.count, self.features = int(count), int(features)
-        draw = init or initializers.variance_scaling(1.0, "fan_in", "normal", out_axis=0)
-        self.weight = Param(draw(needed(self, key), (count, features), param_dtype))
+        self.num_embeddings, self.features = int(num_embeddings), int(features)
+        draw = weight_init or initializers.variance_scaling(1.0, "fan_in", "normal", out_axis=0)
+        self.weight = Param(draw(needed(self, key), (num_embeddings, features), param_dtype))
         self.dtype = kept(dtype)
 
     def __call__(self, ids: Any) -> Any:
@@ -127,7 +130,7 @@ class Embedding(Module):
             raise TypeError(
                 errors.explained(f"Embedding: the input must be integers; got {describe(ids)}.", "ids.astype('int32').")
             )
-        ids = expected(ids, 0, self.count, "Embedding: ids")
+        ids = expected(ids, 0, self.num_embeddings, "Embedding: ids")
         rows = self.weight.at[ids].get(mode="fill", wrap_negative_indices=False)
         return computing(self.dtype, rows)  # gradients of rows are summed in the parameters' dtype
 

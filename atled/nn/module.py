@@ -2,8 +2,9 @@
 
 Arrays are declared: `self.weight = nn.Param(x)` stores the bare array and records its kind. Declared arrays, modules,
 and lists and dicts that hold them are the children; everything else is static and compared by value. A constructed
-module holds its children and a `Form`: class, names of children, kinds and static values, with equal forms interned.
-Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line code.
+module holds its children and a `ModuleDef`: class, names of children, kinds and static values, with equal forms
+interned. Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line
+code.
 
 A transformed function gets copies of its module arguments, to which it may assign; only what it returns persists.
 """
@@ -26,7 +27,7 @@ from atled.core import errors, tree, tree_registry
 from atled.core.array import Array, describe, type_of
 from atled.core.trace import Interpreter, Tracer, state
 from atled.engine.array import to_device
-from atled.nn.module_structure import FUNCTIONS, MODULE_CODE, Form, Static, key_of, lock, make_form
+from atled.nn.module_structure import FUNCTIONS, MODULE_CODE, ModuleDef, Static, key_of, lock, make_form
 from atled.nn.variable_kinds import Kind, as_declared
 
 
@@ -62,7 +63,7 @@ class Module:
                 f"{cls.__name__}: a module needs a __dict__ for its attributes; got __slots__."
                 "\n  try: remove __slots__."
             )
-        tree_registry.register_node(cls, _taken_apart, Form.build, lambda m: settled(m).keys, MODULE_CODE)
+        tree_registry.register_node(cls, _taken_apart, ModuleDef.build, lambda m: settled(m).keys, MODULE_CODE)
         if "__init__" in cls.__dict__:
             cls.__init__ = _watched(cls.__init__)  # type: ignore[method-assign]
         if "forward" in cls.__dict__ and not any(["__call__" in c.__dict__ for c in cls.__mro__]):
@@ -235,7 +236,7 @@ def _told(module: Any, name: str, function: str, results: Any) -> bool:
     return True
 
 
-def _has(structure: tree.Structure, cls: type) -> bool:
+def _has(structure: tree.TreeDef, cls: type) -> bool:
     return structure.kind is cls or any([_has(s, cls) for s in structure.children])
 
 
@@ -279,17 +280,17 @@ def _misfit(module: Any, init: Any, error: TypeError) -> TypeError:
     return TypeError(errors.explained(f"{name}: {problem}.", f"{name}{inspect.Signature(bare[1:])}."))
 
 
-def settled(module: Any) -> Form:
+def settled(module: Any) -> ModuleDef:
     """The form of a module, created if it has none."""
     form = module.__dict__.get("_form")
     return form if form is not None else _settle(module)
 
 
-def _form_of(x: Any) -> Form | None:
+def _form_of(x: Any) -> ModuleDef | None:
     return settled(x) if isinstance(x, Module) else None
 
 
-def _settle(module: Any) -> Form:
+def _settle(module: Any) -> ModuleDef:
     values, cls = module.__dict__, type(module)
     with lock:  # several threads may do this for a module that was just loaded
         if "_form" in values:
@@ -434,7 +435,7 @@ def _is_fixed(value: Any) -> bool:
     )
 
 
-def _taken_apart(module: Any) -> tuple[list[Any], Form]:
+def _taken_apart(module: Any) -> tuple[list[Any], ModuleDef]:
     form = settled(module)
     values = module.__dict__
     children = [values[n] for n in form.names]

@@ -1,8 +1,8 @@
 """Parts of modules: by kind, by path, by class.
 
-Patterns match the last components of paths: `attention/query` is every `query` in an `attention`. `*` matches one
-component or a part of one, `**` any number of components; a leading `/` anchors at the root. A pattern that matches a
-module selects everything in it, and one that matches nothing raises.
+Patterns match the last components of paths: `attention/query_proj` is every `query_proj` in an `attention`. `*` matches
+one component or a part of one, `**` any number of components; a leading `/` anchors at the root. A pattern that matches
+a module selects everything in it, and one that matches nothing raises.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import Any
 
 from atled.core import dtypes, errors, tree
 from atled.core.array import DTypeLike, type_of
+from atled.core.former_names import formerly
 from atled.core.tree_diff import difference
 from atled.nn.module import Module, changed, settled, walk, with_kinds, with_statics
 from atled.nn.variable_kinds import Frozen, Kind, Param
 
 
-def only(module: Any, *kinds: type[Kind]) -> Any:
+def filter(module: Any, *kinds: type[Kind]) -> Any:
     """The module with None in place of all arrays of other kinds; gradients have the same structure.
 
     >>> from atled import nn, random
-    >>> nn.only(nn.Linear(2, 3, key=random.key(0)), nn.Buffer)
-    Linear(weight=None, bias=None, inputs=2, outputs=3)
+    >>> nn.filter(nn.Linear(2, 3, key=random.key(0)), nn.Buffer)
+    Linear(weight=None, bias=None, in_features=2, out_features=3)
     """
     leaves, structure = tree.flatten(module)
     keep = [k is not None and issubclass(k, kinds) for k in structure.kinds]
@@ -35,9 +36,9 @@ def params(module: Any) -> Any:
 
     >>> from atled import nn, random
     >>> nn.params(nn.freeze(nn.Linear(2, 3, key=random.key(0)), "weight"))
-    Linear(weight=None, bias=Param f32[3], inputs=2, outputs=3)
+    Linear(weight=None, bias=Param f32[3], in_features=2, out_features=3)
     """
-    return only(module, Param)
+    return filter(module, Param)
 
 
 def buffers(module: Any) -> Any:
@@ -45,7 +46,7 @@ def buffers(module: Any) -> Any:
 
     >>> from atled import nn, random
     >>> nn.buffers(nn.declare(nn.Linear(2, 3, key=random.key(0)), "bias", nn.Buffer))
-    Linear(weight=None, bias=Buffer f32[3], inputs=2, outputs=3)
+    Linear(weight=None, bias=Buffer f32[3], in_features=2, out_features=3)
     """
     leaves, structure = tree.flatten(module)
     keep = [k is not None and not issubclass(k, (Param, Frozen)) for k in structure.kinds]
@@ -58,7 +59,7 @@ def merge(*parts: Any) -> Any:
     >>> from atled import nn, random
     >>> layer = nn.Linear(2, 3, key=random.key(0))
     >>> nn.merge(nn.params(layer), nn.buffers(layer))
-    Linear(weight=Param f32[2,3], bias=Param f32[3], inputs=2, outputs=3)
+    Linear(weight=Param f32[2,3], bias=Param f32[3], in_features=2, out_features=3)
     """
     flat = [tree.flatten(p, is_leaf=lambda x: x is None) for p in parts]
     structure = flat[0][1]
@@ -69,7 +70,7 @@ def merge(*parts: Any) -> Any:
     return structure.unflatten([next((x for x in xs if x is not None), None) for xs in columns])
 
 
-def _unlike(a: tree.Structure, b: tree.Structure) -> tree.TreeError:
+def _unlike(a: tree.TreeDef, b: tree.TreeDef) -> tree.TreeError:
     path, was, other = difference(a, b) or ("", "", "")
     return tree.TreeError(
         errors.explained(
@@ -85,7 +86,7 @@ def modules(module: Any) -> list[tuple[str, Module]]:
 
     >>> from atled import nn, random
     >>> [path for path, m in nn.modules(nn.MultiHeadAttention(8, 2, key=random.key(0)))]
-    ['', 'query', 'key', 'value', 'out']
+    ['', 'query_proj', 'key_proj', 'value_proj', 'out_proj']
     """
     return [(path, x) for path, x in walk(module) if isinstance(x, Module)]
 
@@ -120,7 +121,7 @@ def checked(where: str, patterns: Iterable[str], paths: Sequence[str]) -> None:
             raise TypeError(
                 errors.explained(
                     f"{where}: a pattern must be a string; got a {type(pattern).__name__}.",
-                    '"weight", "layers/*/weight" or another pattern of paths; optim.groups takes several.',
+                    '"weight", "layers/*/weight" or another pattern of paths; optim.partition takes several.',
                 )
             )
         if not any([matches(pattern, p) for p in paths]):
@@ -138,7 +139,7 @@ def paths_of(model: Any) -> list[str]:
     return paths(tree.structure(model))
 
 
-def paths(structure: tree.Structure) -> list[str]:
+def paths(structure: tree.TreeDef) -> list[str]:
     """The paths of the leaves of a tree, such as `blocks/0/weight`, in order; cached by structure."""
     leaf_paths = _paths.get(structure)
     if leaf_paths is None:
@@ -150,10 +151,10 @@ def paths(structure: tree.Structure) -> list[str]:
     return leaf_paths
 
 
-_paths: dict[tree.Structure, list[str]] = {}
+_paths: dict[tree.TreeDef, list[str]] = {}
 
 
-def depths(structure: tree.Structure, kind: type) -> list[int]:
+def depths(structure: tree.TreeDef, kind: type) -> list[int]:
     """For each leaf, the number of enclosing nodes of a class; cached by structure."""
     leaf_depths = _depths.get((structure, kind))
     if leaf_depths is None:
@@ -172,7 +173,7 @@ def depths(structure: tree.Structure, kind: type) -> list[int]:
     return leaf_depths
 
 
-_depths: dict[tuple[tree.Structure, type], list[int]] = {}
+_depths: dict[tuple[tree.TreeDef, type], list[int]] = {}
 
 
 def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
@@ -180,7 +181,7 @@ def declare(module: Any, pattern: str, kind: type[Kind]) -> Any:
 
     >>> from atled import nn, random
     >>> nn.declare(nn.Linear(2, 3, key=random.key(0)), "bias", nn.Buffer)
-    Linear(weight=Param f32[2,3], bias=Buffer f32[3], inputs=2, outputs=3)
+    Linear(weight=Param f32[2,3], bias=Buffer f32[3], in_features=2, out_features=3)
     """
     return _declared("nn.declare", module, pattern, kind, Kind)
 
@@ -190,7 +191,7 @@ def freeze(module: Any, pattern: str = "**") -> Any:
 
     >>> from atled import nn, random
     >>> nn.freeze(nn.Linear(2, 3, key=random.key(0)), "weight")
-    Linear(weight=Frozen f32[2,3], bias=Param f32[3], inputs=2, outputs=3)
+    Linear(weight=Frozen f32[2,3], bias=Param f32[3], in_features=2, out_features=3)
     """
     return _declared("nn.freeze", module, pattern, Frozen, Param)
 
@@ -224,24 +225,25 @@ def names(pattern: str, path: str) -> bool:
     return _ends(pattern.strip("/").split("/"), path.split("/") if path else [], pattern.startswith("/"))
 
 
-def cast(module: Any, compute: DTypeLike | None = None, params: DTypeLike | None = None) -> Any:
+@formerly(compute="compute_dtype", params="param_dtype")
+def cast(module: Any, compute_dtype: DTypeLike | None = None, param_dtype: DTypeLike | None = None) -> Any:
     """A copy whose layers compute in another dtype, or whose floating-point arrays are stored in another one.
 
     >>> from atled import nn, random
-    >>> nn.cast(nn.Linear(2, 3, key=random.key(0)), compute="bfloat16").dtype
+    >>> nn.cast(nn.Linear(2, 3, key=random.key(0)), compute_dtype="bfloat16").dtype
     dtype(bfloat16)
     """
-    if compute is not None:
-        dtype = dtypes.canonical(compute)
+    if compute_dtype is not None:
+        dtype = dtypes.canonical(compute_dtype)
         castable = [p for p, m in modules(module) if "dtype" in settled(m).statics]
         if not castable:
             raise ValueError(errors.explained("nn.cast: no module has a `dtype` to compute in."))
         module = changed(
             module, lambda path, m: with_statics(m, {"dtype": dtype}) if "dtype" in settled(m).statics else m
         )
-    if params is None:
+    if param_dtype is None:
         return module
-    param_dtype = dtypes.canonical(params)
+    param_dtype = dtypes.canonical(param_dtype)
     leaves, structure = tree.flatten(module)
     cast_leaves = [
         x.astype(param_dtype) if k is not None and issubclass(k, (Param, Frozen)) and type_of(x).kind == "f" else x

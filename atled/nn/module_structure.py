@@ -1,4 +1,4 @@
-"""The `Form` of a module: its class, names of children, kinds and static values; equal forms are one object.
+"""The `ModuleDef` of a module: its class, names of children, kinds and static values; equal forms are one object.
 
 Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line code.
 """
@@ -30,19 +30,19 @@ class Static:
 class _StaticCode(tree_registry.NodeCode):
     """Generated code does not wrap static values."""
 
-    def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
+    def match(self, code: Code, structure: tree.TreeDef, value: str, indent: str) -> list[str]:
         if structure.meta is None or type(structure.meta) in FUNCTIONS:
             code.lines.append(f"{indent}if {value} is not {code.name(structure.meta)}: raise Mismatch")
         else:
             code.lines.append(f"{indent}if exact({value}) != {code.name(structure.key)}: raise Mismatch")
         return []
 
-    def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
+    def build(self, code: Code, structure: tree.TreeDef, parts: list[str]) -> str:
         if structure.changes:
             return f"{code.name(structure.data)}()"
         return code.name(structure.meta)
 
-    def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
+    def difference(self, before: tree.TreeDef, now: tree.TreeDef) -> tuple[str, str, str]:
         return "", reprlib.repr(before.meta), reprlib.repr(now.meta)
 
 
@@ -50,7 +50,7 @@ FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
 tree_registry.register_node(Static, lambda s: ((), s.value), lambda value, _: Static(value), code=_StaticCode())
 
 
-class Form(Interned):
+class ModuleDef(Interned):
     """Everything about a module except its children; equal forms are one object."""
 
     __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "order", "start", "statics")
@@ -83,11 +83,11 @@ class Form(Interned):
         return make_form, (self.cls, self.order, self.kinds, self.statics, self.mixed)
 
 
-_forms: weakref.WeakValueDictionary[Any, Form] = weakref.WeakValueDictionary()
+_forms: weakref.WeakValueDictionary[Any, ModuleDef] = weakref.WeakValueDictionary()
 lock = threading.RLock()
 
 
-def make_form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> Form:
+def make_form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> ModuleDef:
     """The form of these parts; equal forms are one object."""
     parts = sorted([(n, key_of(v)) for n, v in statics.items()], key=lambda item: item[0])
     declared = sorted(kinds.items(), key=lambda item: item[0])
@@ -95,7 +95,7 @@ def make_form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, A
     with lock:
         form = _forms.get(key)
         if form is None:
-            form = _forms[key] = Form(cls, tuple(order), dict(kinds), dict(statics), tuple(mixed))
+            form = _forms[key] = ModuleDef(cls, tuple(order), dict(kinds), dict(statics), tuple(mixed))
     return form
 
 
@@ -109,13 +109,13 @@ def key_of(value: Any) -> Any:
 
 
 class _ModuleCode(tree_registry.NodeCode):
-    def match(self, code: Code, structure: tree.Structure, value: str, indent: str) -> list[str]:
+    def match(self, code: Code, structure: tree.TreeDef, value: str, indent: str) -> list[str]:
         values = code.name()
         code.lines.append(f"{indent}{values} = {value}.__dict__")
         code.lines.append(f"{indent}if {values}['_form'] is not {code.name(structure.meta)}: raise Mismatch")
         return [f"{values}[{n!r}]" for n in structure.meta.names]
 
-    def build(self, code: Code, structure: tree.Structure, parts: list[str]) -> str:
+    def build(self, code: Code, structure: tree.TreeDef, parts: list[str]) -> str:
         form, module, values = structure.meta, code.name(), code.name()
         stores = [f"{values}[{n!r}] = {p}" for n, p in zip(form.names, parts, strict=True)]
         code.lines.append(f" {'; '.join([f'{values} = {code.name(form.start.copy)}()', *stores])}")
@@ -123,7 +123,7 @@ class _ModuleCode(tree_registry.NodeCode):
         code.lines.append(f" {code.name(object.__setattr__)}({module}, '__dict__', {values})")
         return module
 
-    def difference(self, before: tree.Structure, now: tree.Structure) -> tuple[str, str, str]:
+    def difference(self, before: tree.TreeDef, now: tree.TreeDef) -> tuple[str, str, str]:
         a, b = before.meta, now.meta
         for name in {**a.statics, **b.statics}:
             if _said(a, name) != _said(b, name) or key_of(a.statics.get(name)) != key_of(b.statics.get(name)):
@@ -135,7 +135,7 @@ class _ModuleCode(tree_registry.NodeCode):
         return "", f"a {a.cls.__name__} of {', '.join(a.names)}", f"one of {', '.join(b.names)}"
 
 
-def _said(form: Form, name: str) -> str:
+def _said(form: ModuleDef, name: str) -> str:
     """The value of an attribute as text, for reporting how two forms differ."""
     if name in form.statics:
         return reprlib.repr(form.statics[name])

@@ -21,7 +21,7 @@ def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Arr
 
     >>> from atled import nn, random
     >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0))
-    >>> nn.replace(attention, "query", lambda old: nn.Dropout(0.1)).query
+    >>> nn.replace(attention, "query_proj", lambda old: nn.Dropout(0.1)).query_proj
     Dropout(rate=0.1)
     """
 

@@ -12,6 +12,7 @@ import atled.numpy as jnp
 from atled import lax, random
 from atled.core import errors, tree
 from atled.core.array import DTypeLike, type_of
+from atled.core.former_names import formerly
 from atled.core.trace import Tracer
 from atled.nn.attention import attend
 from atled.nn.chunked_attention import boolean, memory_efficient_attention
@@ -31,6 +32,21 @@ class Cache(Buffer):
     """
 
 
+@formerly(
+    features="in_features",
+    heads="num_heads",
+    kv_heads="num_kv_heads",
+    window="local_window_size",
+    context="in_kv_features",
+    outputs="out_features",
+    bias="use_bias",
+    dropout="dropout_rate",
+    init="weight_init",
+    query="query_proj",
+    key="key_proj",
+    value="value_proj",
+    out="out_proj",
+)
 class MultiHeadAttention(Module):
     """Multi-head attention over (batch, time, features).
 
@@ -38,14 +54,14 @@ class MultiHeadAttention(Module):
     fully masked query gives the mean of all values; with `memory_efficient`, the mean of some of them.
 
     Args:
-        context: number of features of the context, if different from the input.
-        kv_heads: number of key and value heads; each serves heads / kv_heads query heads (grouped-query attention). 1
-            is multi-query attention, None is `heads`.
-        dropout: the dropout rate while training.
+        in_kv_features: number of features of the context, if different from the input.
+        num_kv_heads: number of key and value heads; each serves num_heads / num_kv_heads query heads (grouped-query
+            attention). 1 is multi-query attention, None is `num_heads`.
+        dropout_rate: the dropout rate while training.
         positions: `RoPE`, which rotates queries and keys, or `RelativePositions` or `ALiBi`, which add to the logits;
             or a module that gives such a bias, (heads, queries, keys), for integer positions of queries and of keys and
             a dtype.
-        window: how many positions before and after its own a query attends to; (left, right) if they differ.
+        local_window_size: how many positions before and after its own a query attends to; (left, right) if they differ.
         memory_efficient: use `memory_efficient_attention`, which never materializes all weights.
 
     >>> from atled import nn, random
@@ -57,37 +73,37 @@ class MultiHeadAttention(Module):
 
     def __init__(
         self,
-        features: int,
-        heads: int,
+        in_features: int,
+        num_heads: int,
         *,
-        context: int | None = None,
-        outputs: int | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
-        kv_heads: int | None = None,
+        in_kv_features: int | None = None,
+        out_features: int | None = None,
+        use_bias: bool = True,
+        dropout_rate: float = 0.0,
+        num_kv_heads: int | None = None,
         positions: Any = None,
-        window: int | tuple[int, int] | None = None,
+        local_window_size: int | tuple[int, int] | None = None,
         memory_efficient: bool = False,
-        init: Any = None,
+        weight_init: Any = None,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.features, self.heads = int(features), int(heads)
-        self.kv_heads = self.heads if kv_heads is None else int(kv_heads)
-        _check_heads(self.features, self.heads, self.kv_heads)
-        length = features // heads
-        _check_options(positions, heads, length, memory_efficient, dropout)
+        self.in_features, self.num_heads = int(in_features), int(num_heads)
+        self.num_kv_heads = self.num_heads if num_kv_heads is None else int(num_kv_heads)
+        _check_heads(self.in_features, self.num_heads, self.num_kv_heads)
+        length = in_features // num_heads
+        _check_options(positions, num_heads, length, memory_efficient, dropout_rate)
         self.positions: Any = positions
-        self.window, self.memory_efficient = _pair(window), bool(memory_efficient)
+        self.local_window_size, self.memory_efficient = _pair(local_window_size), bool(memory_efficient)
         keys = random.split(needed(self, key), 4)
-        common = {"bias": bias, "init": init, "dtype": dtype, "param_dtype": param_dtype}
-        other = features if context is None else context
-        self.query = Linear(features, features, key=keys[0], **common)
-        self.key = Linear(other, self.kv_heads * length, key=keys[1], **common)
-        self.value = Linear(other, self.kv_heads * length, key=keys[2], **common)
-        self.out = Linear(features, outputs or features, key=keys[3], **common)
-        self.dropout: Any = Dropout(dropout) if dropout else None
+        common = {"use_bias": use_bias, "weight_init": weight_init, "dtype": dtype, "param_dtype": param_dtype}
+        other = in_features if in_kv_features is None else in_kv_features
+        self.query_proj = Linear(in_features, in_features, key=keys[0], **common)
+        self.key_proj = Linear(other, self.num_kv_heads * length, key=keys[1], **common)
+        self.value_proj = Linear(other, self.num_kv_heads * length, key=keys[2], **common)
+        self.out_proj = Linear(in_features, out_features or in_features, key=keys[3], **common)
+        self.dropout: Any = Dropout(dropout_rate) if dropout_rate else None
         self.cache: Any = None
         self.dtype = kept(dtype)
 
@@ -101,12 +117,13 @@ class MultiHeadAttention(Module):
             is_causal: queries do not attend to later positions.
             key: for dropout, while training.
         """
-        source, length = x if context is None else context, self.features // self.heads
+        source, length = x if context is None else context, self.in_features // self.num_heads
         mask = None if mask is None else boolean(mask)
         query, keys, value = [
             layer(v).reshape(*type_of(v).shape[:-1], heads, length)
             for layer, v, heads in (
-                (self.query, x, self.heads), (self.key, source, self.kv_heads), (self.value, source, self.kv_heads)
+                (self.query_proj, x, self.num_heads), (self.key_proj, source, self.num_kv_heads),
+                (self.value_proj, source, self.num_kv_heads),
             )
         ]  # fmt: skip
         cache = self.cache if context is None else None
@@ -121,7 +138,7 @@ class MultiHeadAttention(Module):
                 cache = {**cache, "key": cache["key"].astype(wide), "value": cache["value"].astype(wide)}
             keys, value, mask, self.cache = _remembered(cache, keys, value, mask)
             is_causal = False
-        window, places = self.window, lambda: (at + jnp.arange(query.shape[-3]), jnp.arange(keys.shape[-3]))
+        window, places = self.local_window_size, lambda: (at + jnp.arange(query.shape[-3]), jnp.arange(keys.shape[-3]))
         if window is not None and (is_decoding or not self.memory_efficient):
             mask, window = _near(window, *places(), mask), None
         by_place = None if isinstance(self.positions, RoPE) else self.positions
@@ -134,7 +151,7 @@ class MultiHeadAttention(Module):
             if is_causal:
                 rules.append(jnp.tril(jnp.ones((type_of(query).shape[-3], type_of(keys).shape[-3]), bool)))
             y, _ = attend(query, keys, value, bias, rules, 1 / math.sqrt(length), dropout)
-        return self.out(y.reshape(*type_of(y).shape[:-2], self.features))
+        return self.out_proj(y.reshape(*type_of(y).shape[:-2], self.in_features))
 
 
 def _attended_in_parts(
@@ -156,7 +173,13 @@ def _attended_in_parts(
 
     key, value = key.astype(query.dtype), value.astype(query.dtype)
     return memory_efficient_attention(
-        query, key, value, bias=None if by_place is None else bias, mask=mask, is_causal=is_causal, window=window
+        query,
+        key,
+        value,
+        bias=None if by_place is None else bias,
+        mask=mask,
+        is_causal=is_causal,
+        local_window_size=window,
     )
 
 
@@ -178,7 +201,7 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
         raise ValueError(
             errors.explained(
                 f"MultiHeadAttention: its cache was made for a batch of {kept_for}; got {batch}.",
-                f"start_decoding(model, batch={batch}, length={length}).",
+                f"init_cache(model, batch_size={batch}, max_length={length}).",
             )
         )
     needed_length = count if isinstance(at, Tracer) else int(at) + count
@@ -186,7 +209,7 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
         raise ValueError(
             errors.explained(
                 f"MultiHeadAttention: its cache has room for {length} steps; got {needed_length}.",
-                f"start_decoding(model, batch, length={needed_length}).",
+                f"init_cache(model, batch_size, max_length={needed_length}).",
             )
         )
     keys, values = [
@@ -201,7 +224,7 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
 
 def _cache_dtype(layer: MultiHeadAttention) -> Any:
     """The dtype of keys, for inputs that are not wider than the parameters."""
-    kinds = [type_of(x).dtype for x in tree.leaves(layer.key) if type_of(x).kind == "f"]
+    kinds = [type_of(x).dtype for x in tree.leaves(layer.key_proj) if type_of(x).kind == "f"]
     return np.dtype(layer.dtype or (functools.reduce(jnp.promote_types, kinds) if kinds else "float32"))
 
 
@@ -211,26 +234,28 @@ def _check_heads(features: int, heads: int, kv_heads: int) -> None:
         way = next(n for n in range(max(heads, 1), 0, -1) if features % n == 0)
         raise ValueError(
             errors.explained(
-                f"MultiHeadAttention: heads must divide features; got {heads} for {features}.", f"heads={way}."
+                f"MultiHeadAttention: num_heads must divide in_features; got {heads} for {features}.",
+                f"num_heads={way}.",
             )
         )
     if kv_heads < 1 or heads % kv_heads:
         way = next(n for n in range(max(min(heads, kv_heads), 1), 0, -1) if heads % n == 0)
         raise ValueError(
             errors.explained(
-                f"MultiHeadAttention: kv_heads must divide heads; got {kv_heads} for {heads}.", f"kv_heads={way}."
+                f"MultiHeadAttention: num_kv_heads must divide num_heads; got {kv_heads} for {heads}.",
+                f"num_kv_heads={way}.",
             )
         )
 
 
 def _check_context(layer: MultiHeadAttention) -> None:
     """Raise an error for a context in decoding, if the result depends on query positions."""
-    if layer.positions is not None or layer.window is not None:
+    if layer.positions is not None or layer.local_window_size is not None:
         raise ValueError(
             errors.explained(
-                "MultiHeadAttention: with positions or a window, decoding with a context is not supported: the "
-                "positions of its queries are not known.",
-                "attention to a context without positions and window.",
+                "MultiHeadAttention: with positions or local_window_size, decoding with a context is not supported: "
+                "the positions of its queries are not known.",
+                "attention to a context without positions and local_window_size.",
             )
         )
 
@@ -250,8 +275,8 @@ def _pair(window: Any) -> tuple[int, int] | None:
     if len(pair) != 2 or not all([isinstance(n, (int, np.integer)) and n >= 0 for n in pair]):
         raise ValueError(
             errors.explained(
-                f"MultiHeadAttention: window must be a number of positions, or (left, right); got {window}.",
-                "window=None for all.",
+                f"MultiHeadAttention: local_window_size must be a number of positions, or (left, right); got {window}.",
+                "local_window_size=None for all.",
             )
         )
     return int(pair[0]), int(pair[1])
@@ -264,8 +289,8 @@ def _check_options(positions: Any, heads: int, length: int, memory_efficient: bo
     if memory_efficient and dropout:
         raise ValueError(
             errors.explained(
-                f"MultiHeadAttention: with memory_efficient, dropout of weights must be 0; got {dropout}.",
-                "dropout=0.0, and nn.Dropout after attention.",
+                f"MultiHeadAttention: with memory_efficient, dropout_rate must be 0; got {dropout}.",
+                "dropout_rate=0.0, and nn.Dropout after attention.",
             )
         )
 
@@ -282,40 +307,41 @@ def _check_positions(positions: Any, heads: int, length: int) -> None:
                 else f"positions=nn.RoPE({length}).",
             )
         )
-    got = getattr(positions, "features_per_head", length)
+    got = getattr(positions, "head_dim", length)
     if got != length:
         raise ValueError(
             errors.explained(
                 f"MultiHeadAttention: RoPE must be for heads of length {length}; got {got}.", f"nn.RoPE({length})."
             )
         )
-    if getattr(positions, "heads", heads) != heads:
+    if getattr(positions, "num_heads", heads) != heads:
         raise ValueError(
             errors.explained(
-                f"MultiHeadAttention: {what} must be for {heads} heads; got {positions.heads}.", f"nn.{what}({heads})."
+                f"MultiHeadAttention: {what} must be for {heads} heads; got {positions.num_heads}.",
+                f"nn.{what}({heads}).",
             )
         )
 
 
-def start_decoding(model: Any, batch: int, length: int, dtype: DTypeLike | None = None) -> Any:
+def init_cache(model: Any, batch_size: int, max_length: int, dtype: DTypeLike | None = None) -> Any:
     """A copy of a model in evaluation mode with a key-value cache, which takes a sequence in chunks.
 
-    Each token attends to itself and all tokens before it, as with `is_causal=True`. Beyond `length` steps, it raises;
-    compiled code gives NaN. Without a `dtype`, the cache is as wide as the parameters, or as wider keys.
+    Each token attends to itself and all tokens before it, as with `is_causal=True`. Beyond `max_length` steps, it
+    raises; compiled code gives NaN. Without a `dtype`, the cache is as wide as the parameters, or as wider keys.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
     >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0)).eval()
     >>> x = random.normal(random.key(1), (1, 3, 8))
     >>> whole = attention(x, is_causal=True)
-    >>> decoding = nn.start_decoding(attention, batch=1, length=3)
+    >>> decoding = nn.init_cache(attention, batch_size=1, max_length=3)
     >>> parts = [decoding(x[:, i : i + 1]) for i in range(3)]
     >>> bool(abs(jnp.concatenate(parts, 1) - whole).max() < 1e-5)
     True
     """
 
     def with_cache(layer: Any) -> Any:
-        dims = (batch, length, layer.kv_heads, layer.features // layer.heads)
+        dims = (batch_size, max_length, layer.num_kv_heads, layer.in_features // layer.num_heads)
         kind = dtype or _cache_dtype(layer)
         attention = layer.__copy__()
         attention.cache = Cache({"key": jnp.zeros(dims, kind), "value": jnp.zeros(dims, kind), "at": 0})

@@ -9,6 +9,7 @@ import atled.numpy as jnp
 from atled import lax
 from atled.core import errors
 from atled.core.array import Array, type_of
+from atled.core.former_names import formerly
 from atled.nn import initializers
 from atled.nn.linear_layers import check_features, computing, kept
 from atled.nn.module import Module
@@ -25,22 +26,23 @@ class _Norm(Module):
 
     def __init__(
         self,
-        features: int,
+        num_features: int,
         *,
         eps: float = 1e-6,
-        scale: bool = True,
-        bias: bool = True,
-        init: Any = initializers.ones,
+        use_scale: bool = True,
+        use_bias: bool = True,
+        scale_init: Any = initializers.ones,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.features, self.eps = int(features), float(eps)
-        self.scale = Param(init(key, (features,), param_dtype)) if scale else None
-        self.bias = Param(jnp.zeros(features, param_dtype)) if bias else None
+        self.num_features, self.eps = int(num_features), float(eps)
+        self.scale = Param(scale_init(key, (num_features,), param_dtype)) if use_scale else None
+        self.bias = Param(jnp.zeros(num_features, param_dtype)) if use_bias else None
         self.dtype = kept(dtype)
 
 
+@formerly(features="num_features", scale="use_scale", bias="use_bias", init="scale_init")
 class LayerNorm(_Norm):
     """Normalizes each vector along the last axis to mean 0 and variance 1, then scales and shifts by parameters.
 
@@ -64,7 +66,7 @@ def wide(x: Any) -> Any:
 
 def _taken(layer: Any, x: Any) -> Any:
     """An input of a layer for statistics, with its dtype checked."""
-    check_features(layer, x, layer.features)
+    check_features(layer, x, layer.num_features)
     if type_of(x).kind == "c":
         raise TypeError(
             errors.explained(
@@ -94,6 +96,7 @@ def _finished(layer: Any, x: Any, y: Any) -> Any:
     return computing(dtype, y)
 
 
+@formerly(features="num_features", scale="use_scale", init="scale_init")
 class RMSNorm(Module):
     """RMS norm: scales each vector along the last axis to a mean square of 1: `x / sqrt(mean(x²) + eps) * scale`.
 
@@ -108,17 +111,17 @@ class RMSNorm(Module):
 
     def __init__(
         self,
-        features: int,
+        num_features: int,
         *,
         eps: float = 1e-6,
-        scale: bool = True,
-        init: Any = initializers.ones,
+        use_scale: bool = True,
+        scale_init: Any = initializers.ones,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.features, self.eps = int(features), float(eps)
-        self.scale = Param(init(key, (features,), param_dtype)) if scale else None
+        self.num_features, self.eps = int(num_features), float(eps)
+        self.scale = Param(scale_init(key, (num_features,), param_dtype)) if use_scale else None
         self.dtype = kept(dtype)
 
     def __call__(self, x: Any) -> Any:
@@ -126,6 +129,7 @@ class RMSNorm(Module):
         return _finished(self, x, _normalized(_taken(self, x), -1, self.eps, is_centered=False))
 
 
+@formerly(features="num_features", groups="num_groups", scale="use_scale", bias="use_bias", init="scale_init")
 class GroupNorm(_Norm):
     """The features of (batch, *spatial, features) in groups: each group is normalized to mean 0 and variance 1 over its
     features and all positions, separately for each example; then scaled and shifted by a parameter for each feature.
@@ -138,35 +142,45 @@ class GroupNorm(_Norm):
 
     def __init__(
         self,
-        features: int,
-        groups: int,
+        num_features: int,
+        num_groups: int,
         *,
         eps: float = 1e-6,
-        scale: bool = True,
-        bias: bool = True,
-        init: Any = initializers.ones,
+        use_scale: bool = True,
+        use_bias: bool = True,
+        scale_init: Any = initializers.ones,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        if groups < 1 or features % groups:
+        if num_groups < 1 or num_features % num_groups:
             raise ValueError(
-                errors.explained(f"GroupNorm: groups must divide the features; got {groups} for {features}.")
+                errors.explained(
+                    f"GroupNorm: num_groups must divide num_features; got {num_groups} for {num_features}."
+                )
             )
         super().__init__(
-            features, eps=eps, scale=scale, bias=bias, init=init, dtype=dtype, param_dtype=param_dtype, key=key
+            num_features,
+            eps=eps,
+            use_scale=use_scale,
+            use_bias=use_bias,
+            scale_init=scale_init,
+            dtype=dtype,
+            param_dtype=param_dtype,
+            key=key,
         )
-        self.groups = int(groups)
+        self.num_groups = int(num_groups)
 
     def __call__(self, x: Any) -> Any:
         """The normalized input. Means and variances are computed in float32 or wider."""
         wide, t = _taken(self, x), type_of(x)
-        _check_sizes(self, t, 2, t.shape[1:-1], self.features // self.groups)
-        split = wide.reshape(*t.shape[:-1], self.groups, self.features // self.groups)
+        _check_sizes(self, t, 2, t.shape[1:-1], self.num_features // self.num_groups)
+        split = wide.reshape(*t.shape[:-1], self.num_groups, self.num_features // self.num_groups)
         axes = (*range(1, t.ndim - 1), t.ndim)
         return _finished(self, x, _normalized(split, axes, self.eps).reshape(t.shape))
 
 
+@formerly(features="num_features", scale="use_scale", bias="use_bias", init="scale_init")
 class InstanceNorm(_Norm):
     """Each feature of (batch, *spatial, features) normalized to mean 0 and variance 1 over all positions, separately
     for each example; then scaled and shifted by a parameter for each feature. There are no running statistics.
@@ -199,6 +213,7 @@ def _check_sizes(layer: Any, t: Any, least: int, places: Any, features: int) -> 
         )
 
 
+@formerly(features="num_features", scale="use_scale", bias="use_bias", init="scale_init")
 class BatchNorm(_Norm):
     """Normalizes each feature to mean 0 and variance 1 over a batch; in evaluation, with the running statistics.
 
@@ -219,24 +234,31 @@ class BatchNorm(_Norm):
 
     def __init__(
         self,
-        features: int,
+        num_features: int,
         *,
         momentum: float = 0.99,
         eps: float = 1e-5,
-        scale: bool = True,
-        bias: bool = True,
+        use_scale: bool = True,
+        use_bias: bool = True,
         axis_name: Any = None,
-        init: Any = initializers.ones,
+        scale_init: Any = initializers.ones,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
         super().__init__(
-            features, eps=eps, scale=scale, bias=bias, init=init, dtype=dtype, param_dtype=param_dtype, key=key
+            num_features,
+            eps=eps,
+            use_scale=use_scale,
+            use_bias=use_bias,
+            scale_init=scale_init,
+            dtype=dtype,
+            param_dtype=param_dtype,
+            key=key,
         )
         self.momentum, self.axis_name = float(momentum), axis_name
         kind = jnp.promote_types(param_dtype, "float32")
-        self.mean, self.variance = Buffer(jnp.zeros(features, kind)), Buffer(jnp.ones(features, kind))
+        self.mean, self.variance = Buffer(jnp.zeros(num_features, kind)), Buffer(jnp.ones(num_features, kind))
 
     def __call__(self, x: Any) -> Any:
         """The normalized input."""

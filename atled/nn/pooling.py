@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,23 +14,25 @@ import atled.numpy as jnp
 from atled import lax
 from atled.core import dtypes, errors
 from atled.core.array import Array, ArrayLike, type_of
-from atled.nn.convolutions import check_places, for_each_axis, padding_for_each_axis
+from atled.core.former_names import formerly
+from atled.nn.convolutions import check_places, for_each_axis, padding_for_each_axis, window
 from atled.nn.module import Module
 from atled.nn.normalization import wide
 from atled.ops import window_reductions
 
 
+@formerly(size="kernel_size", stride="strides")
 def max_pool(
     x: ArrayLike,
-    size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
+    kernel_size: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
     padding: str | int | Sequence[int | Sequence[int]] = "VALID",
 ) -> Array:
     """The maximum of each window, for each feature. Padding does not count, and NaN counts as the largest value.
 
     Args:
-        size: the lengths of the window; one number for one axis.
-        stride: the stride of the window; None is its size.
+        kernel_size: the length of the window along each axis.
+        strides: the stride of the window; None is its size.
         padding: "VALID" for windows inside of the input, "SAME" for as many outputs as inputs, divided by the stride,
             (before, after) for each axis, or a number for all.
 
@@ -38,82 +40,96 @@ def max_pool(
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
-    >>> nn.max_pool(jnp.array([[1.0], [5.0], [2.0], [3.0]]), 2).ravel()
+    >>> nn.max_pool(jnp.array([[1.0], [5.0], [2.0], [3.0]]), (2,)).ravel()
     Array([5., 3.], dtype=float32)
     """
-    size, stride, padding = _windows("max_pool", size, stride, padding)
-    return _max("max_pool", x, size, stride, padding)
+    kernel_size, strides, padding = _windows("max_pool", kernel_size, strides, padding)
+    return _max("max_pool", x, kernel_size, strides, padding)
 
 
+@formerly(size="kernel_size", stride="strides", count_padding="count_include_pad")
 def avg_pool(
     x: ArrayLike,
-    size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
+    kernel_size: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
     padding: str | int | Sequence[int | Sequence[int]] = "VALID",
     *,
-    count_padding: bool = False,
+    count_include_pad: bool = False,
 ) -> Array:
     """The mean of each window, for each feature; sums are computed in float32 or wider. Other arguments: `max_pool`.
 
     Args:
-        count_padding: whether padding counts, as zeros; if not, means are over the elements inside the input.
+        count_include_pad: whether padding counts, as zeros; if not, means are over the elements inside the input.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
-    >>> nn.avg_pool(jnp.array([[1.0], [5.0], [2.0], [3.0]]), 2).ravel()
+    >>> nn.avg_pool(jnp.array([[1.0], [5.0], [2.0], [3.0]]), (2,)).ravel()
     Array([3. , 2.5], dtype=float32)
     """
-    size, stride, padding = _windows("avg_pool", size, stride, padding)
-    return _avg("avg_pool", x, size, stride, padding, count_padding)
+    kernel_size, strides, padding = _windows("avg_pool", kernel_size, strides, padding)
+    return _avg("avg_pool", x, kernel_size, strides, padding, count_include_pad)
 
 
-def _windows(name: str, size: Any, stride: Any, padding: Any) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
+def _windows(
+    name: str, kernel_size: Any, strides: Any, padding: Any, axes: int | None = None
+) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
     """The arguments of a pooling, for each axis."""
-    size = for_each_axis(name, "size", size)
-    stride = for_each_axis(name, "stride", size if stride is None else stride, len(size))
-    padding = padding_for_each_axis(name, padding, len(size), ("VALID", "SAME"))
+    kernel_size = window(name, "kernel_size", kernel_size, axes)
+    strides = for_each_axis(name, "strides", kernel_size if strides is None else strides, len(kernel_size))
+    padding = padding_for_each_axis(name, padding, len(kernel_size), ("VALID", "SAME"))
     if not isinstance(padding, str):
-        for n, pair in zip(size, padding, strict=True):
+        for n, pair in zip(kernel_size, padding, strict=True):
             if not 0 <= min(pair) <= max(pair) < n:  # or a window could contain only padding
                 raise ValueError(
                     errors.explained(
                         f"{name}: padding must be 0 or more, and less than the size of the window; got {padding} for "
-                        f"size {size}."
+                        f"kernel_size {kernel_size}."
                     )
                 )
-    return size, stride, padding
+    return kernel_size, strides, padding
 
 
-def _pairs(name: str, x: Any, size: Any, stride: Any, padding: Any) -> list[tuple[int, int]]:
+def _pairs(name: str, x: Any, kernel_size: Any, strides: Any, padding: Any) -> list[tuple[int, int]]:
     """The padding of each axis of an input, including features and batch; checks the shape."""
-    check_places(name, x, len(size))
+    check_places(name, x, len(kernel_size))
     t = type_of(x)
-    lengths = t.shape[-1 - len(size) : -1]
-    pairs = lax.padtype_to_pads(lengths, size, stride, padding) if isinstance(padding, str) else padding
-    if any([n == 0 or n + sum(p) < k for n, p, k in zip(lengths, pairs, size, strict=True)]):
+    lengths = t.shape[-1 - len(kernel_size) : -1]
+    pairs = lax.padtype_to_pads(lengths, kernel_size, strides, padding) if isinstance(padding, str) else padding
+    if any([n == 0 or n + sum(p) < k for n, p, k in zip(lengths, pairs, kernel_size, strict=True)]):
         raise ValueError(
-            errors.explained(f"{name}: a window of size {size} must fit into the input; got {t}.", "padding='SAME'.")
+            errors.explained(
+                f"{name}: a window of size {kernel_size} must fit into the input; got {t}.", "padding='SAME'."
+            )
         )
-    return [*[(0, 0)] * (t.ndim - len(size) - 1), *[(int(a), int(b)) for a, b in pairs], (0, 0)]
+    return [*[(0, 0)] * (t.ndim - len(kernel_size) - 1), *[(int(a), int(b)) for a, b in pairs], (0, 0)]
 
 
-def _max(name: str, x: Any, size: tuple[int, ...], stride: tuple[int, ...], padding: Any) -> Any:
+def _max(name: str, x: Any, kernel_size: tuple[int, ...], strides: tuple[int, ...], padding: Any) -> Any:
     if type_of(x).kind not in "iuf":
         raise TypeError(errors.explained(f"{name}: the input must be real numbers; got {type_of(x)}."))
-    pairs = _pairs(name, x, size, stride, padding)
-    before = (1,) * (type_of(x).ndim - len(size) - 1)
-    return window_reductions.reduce_window(jnp.asarray(x), "max", (*before, *size, 1), (*before, *stride, 1), pairs)
+    pairs = _pairs(name, x, kernel_size, strides, padding)
+    before = (1,) * (type_of(x).ndim - len(kernel_size) - 1)
+    return window_reductions.reduce_window(
+        jnp.asarray(x), "max", (*before, *kernel_size, 1), (*before, *strides, 1), pairs
+    )
 
 
-def _avg(name: str, x: Any, size: tuple[int, ...], stride: tuple[int, ...], padding: Any, count_padding: bool) -> Any:
-    pairs = _pairs(name, x, size, stride, padding)
-    t, n = type_of(x), len(size)
+def _avg(
+    name: str, x: Any, kernel_size: tuple[int, ...], strides: tuple[int, ...], padding: Any, count_include_pad: bool
+) -> Any:
+    pairs = _pairs(name, x, kernel_size, strides, padding)
+    t, n = type_of(x), len(kernel_size)
     before = (1,) * (t.ndim - n - 1)
-    total = window_reductions.reduce_window(wide(x), "add", (*before, *size, 1), (*before, *stride, 1), pairs)
-    count: Any = math.prod(size)
-    if not count_padding and any([p != (0, 0) for p in pairs]):
+    total = window_reductions.reduce_window(wide(x), "add", (*before, *kernel_size, 1), (*before, *strides, 1), pairs)
+    count: Any = math.prod(kernel_size)
+    if not count_include_pad and any([p != (0, 0) for p in pairs]):
         axes = zip(
-            type_of(total).shape[-1 - n : -1], t.shape[-1 - n : -1], pairs[-1 - n : -1], size, stride, strict=True
+            type_of(total).shape[-1 - n : -1],
+            t.shape[-1 - n : -1],
+            pairs[-1 - n : -1],
+            kernel_size,
+            strides,
+            strict=True,
         )
         counts = [_counts(*axis) for axis in axes]
         count = math.prod([np.expand_dims(c, tuple(range(1, n + 1 - i))) for i, c in enumerate(counts)])
@@ -132,65 +148,154 @@ def _float(x: Any) -> Any:
     return t.dtype if t.kind in "fc" else dtypes.canonical("float32")
 
 
+@formerly(size="kernel_size", stride="strides")
 class MaxPool(Module):
     """The maximum of each window, for each feature: `max_pool`, where the arguments are explained.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
-    >>> nn.MaxPool((3, 3), stride=2, padding=1)(jnp.ones((1, 8, 8, 4))).shape
+    >>> nn.MaxPool((3, 3), strides=2, padding=1)(jnp.ones((1, 8, 8, 4))).shape
     (1, 4, 4, 4)
     """
 
+    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class says it
+
     def __init__(
-        self, size: int | Sequence[int], *, stride: int | Sequence[int] | None = None, padding: Any = "VALID"
+        self, kernel_size: int | Sequence[int], *, strides: int | Sequence[int] | None = None, padding: Any = "VALID"
     ) -> None:
-        self.size, self.stride, self.padding = _windows("MaxPool", size, stride, padding)
+        self.kernel_size, self.strides, self.padding = _windows(
+            type(self).__name__, kernel_size, strides, padding, self.axes
+        )
 
     def __call__(self, x: Any) -> Any:
         """The maxima."""
-        return _max("MaxPool", x, self.size, self.stride, self.padding)
+        return _max(type(self).__name__, x, self.kernel_size, self.strides, self.padding)
 
 
+@formerly(size="kernel_size", stride="strides", count_padding="count_include_pad")
 class AvgPool(Module):
     """The mean of each window, for each feature: `avg_pool`, where the arguments are explained.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
-    >>> nn.AvgPool(2)(jnp.array([[1.0], [5.0], [2.0], [3.0]])).ravel()
+    >>> nn.AvgPool1d(2)(jnp.array([[1.0], [5.0], [2.0], [3.0]])).ravel()
     Array([3. , 2.5], dtype=float32)
     """
 
+    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class says it
+
     def __init__(
         self,
-        size: int | Sequence[int],
+        kernel_size: int | Sequence[int],
         *,
-        stride: int | Sequence[int] | None = None,
+        strides: int | Sequence[int] | None = None,
         padding: Any = "VALID",
-        count_padding: bool = False,
+        count_include_pad: bool = False,
     ) -> None:
-        self.size, self.stride, self.padding = _windows("AvgPool", size, stride, padding)
-        self.count_padding = bool(count_padding)
+        self.kernel_size, self.strides, self.padding = _windows(
+            type(self).__name__, kernel_size, strides, padding, self.axes
+        )
+        self.count_include_pad = bool(count_include_pad)
 
     def __call__(self, x: Any) -> Any:
         """The means."""
-        return _avg("AvgPool", x, self.size, self.stride, self.padding, self.count_padding)
+        return _avg(type(self).__name__, x, self.kernel_size, self.strides, self.padding, self.count_include_pad)
+
+
+class MaxPool1d(MaxPool):
+    """`MaxPool` over one axis, such as time. `kernel_size` may be one number.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.MaxPool1d(2)(jnp.ones((2, 8, 4))).shape
+    (2, 4, 4)
+    """
+
+    axes = 1
+
+
+class MaxPool2d(MaxPool):
+    """`MaxPool` over two axes, such as an image. `kernel_size` may be one number, for all axes.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.MaxPool2d(2)(jnp.ones((2, 8, 8, 4))).shape
+    (2, 4, 4, 4)
+    """
+
+    axes = 2
+
+
+class MaxPool3d(MaxPool):
+    """`MaxPool` over three axes, such as a volume. `kernel_size` may be one number, for all axes.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.MaxPool3d(2)(jnp.ones((2, 8, 8, 8, 4))).shape
+    (2, 4, 4, 4, 4)
+    """
+
+    axes = 3
+
+
+class AvgPool1d(AvgPool):
+    """`AvgPool` over one axis, such as time. `kernel_size` may be one number.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AvgPool1d(2)(jnp.ones((2, 8, 4))).shape
+    (2, 4, 4)
+    """
+
+    axes = 1
+
+
+class AvgPool2d(AvgPool):
+    """`AvgPool` over two axes, such as an image. `kernel_size` may be one number, for all axes.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AvgPool2d(2)(jnp.ones((2, 8, 8, 4))).shape
+    (2, 4, 4, 4)
+    """
+
+    axes = 2
+
+
+class AvgPool3d(AvgPool):
+    """`AvgPool` over three axes, such as a volume. `kernel_size` may be one number, for all axes.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AvgPool3d(2)(jnp.ones((2, 8, 8, 8, 4))).shape
+    (2, 4, 4, 4, 4)
+    """
+
+    axes = 3
 
 
 class _Adaptive(Module):
     """Adaptive pooling: a given number of windows of about equal length that cover the input."""
 
     _is_mean: bool
+    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class says it
 
-    def __init__(self, size: int | Sequence[int | None]) -> None:
-        given = [size] if size is None or isinstance(size, (int, np.integer)) else list(size)
-        lengths = for_each_axis(type(self).__name__, "size", [1 if n is None else n for n in given], len(given) or 1)
-        self.size = tuple([None if n is None else m for n, m in zip(given, lengths, strict=True)])
+    def __init__(self, output_size: int | Sequence[int | None]) -> None:
+        name = type(self).__name__
+        if output_size is None or isinstance(output_size, (int, np.integer)):
+            axes = window(name, "output_size", 1 if output_size is None else output_size, self.axes)
+            output_size = (output_size,) * len(axes)
+        given = list(output_size)
+        lengths = for_each_axis(
+            name, "output_size", [1 if n is None else n for n in given], self.axes or len(given) or 1
+        )
+        self.output_size = tuple([None if n is None else m for n, m in zip(given, lengths, strict=True)])
 
     def __call__(self, x: Any) -> Any:
         """The output, with the requested number of positions."""
-        check_places(type(self).__name__, x, len(self.size))
+        check_places(type(self).__name__, x, len(self.output_size))
         t, y = type_of(x), wide(x) if self._is_mean else jnp.asarray(x)
-        for axis, count in enumerate(self.size, t.ndim - len(self.size) - 1):
+        for axis, count in enumerate(self.output_size, t.ndim - len(self.output_size) - 1):
             if t.shape[axis] == 0:
                 raise ValueError(errors.explained(f"{type(self).__name__}: the input must have spatial axes; got {t}."))
             if count not in (None, t.shape[axis]):
@@ -213,33 +318,107 @@ class _Adaptive(Module):
         return jnp.take(jnp.concatenate(parts, axis), np.argsort(np.concatenate(list(groups.values()))), axis)
 
 
+@formerly(size="output_size")
 class AdaptiveAvgPool(_Adaptive):
-    """Adaptive average pooling to `size` outputs along each axis; None leaves an axis unchanged.
+    """Adaptive average pooling to `output_size` outputs along each axis; None leaves an axis unchanged.
 
     For n inputs and m outputs, window i is from floor(i * n / m) up to, but not including, ceil((i + 1) * n / m). Sums
     are computed in float32 or wider.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
-    >>> nn.AdaptiveAvgPool(2)(jnp.array([[1.0], [5.0], [3.0]])).ravel()
+    >>> nn.AdaptiveAvgPool1d(2)(jnp.array([[1.0], [5.0], [3.0]])).ravel()
     Array([3., 4.], dtype=float32)
     """
 
     _is_mean = True
 
 
+@formerly(size="output_size")
 class AdaptiveMaxPool(_Adaptive):
-    """Adaptive max pooling to `size` outputs along each axis, with the windows of `AdaptiveAvgPool`.
+    """Adaptive max pooling to `output_size` outputs along each axis, with the windows of `AdaptiveAvgPool`.
 
     At ties, the gradient is shared evenly by the maxima of a window, one axis after the other.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
-    >>> nn.AdaptiveMaxPool(2)(jnp.array([[1.0], [5.0], [3.0]])).ravel()
+    >>> nn.AdaptiveMaxPool1d(2)(jnp.array([[1.0], [5.0], [3.0]])).ravel()
     Array([5., 5.], dtype=float32)
     """
 
     _is_mean = False
+
+
+class AdaptiveAvgPool1d(AdaptiveAvgPool):
+    """`AdaptiveAvgPool` over one axis, such as time. `output_size` may be one number.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AdaptiveAvgPool1d(2)(jnp.ones((2, 8, 4))).shape
+    (2, 2, 4)
+    """
+
+    axes = 1
+
+
+class AdaptiveAvgPool2d(AdaptiveAvgPool):
+    """`AdaptiveAvgPool` over two axes, such as an image. `output_size` may be one number, for all axes.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AdaptiveAvgPool2d(2)(jnp.ones((2, 8, 8, 4))).shape
+    (2, 2, 2, 4)
+    """
+
+    axes = 2
+
+
+class AdaptiveAvgPool3d(AdaptiveAvgPool):
+    """`AdaptiveAvgPool` over three axes, such as a volume. `output_size` may be one number, for all axes.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AdaptiveAvgPool3d(2)(jnp.ones((2, 8, 8, 8, 4))).shape
+    (2, 2, 2, 2, 4)
+    """
+
+    axes = 3
+
+
+class AdaptiveMaxPool1d(AdaptiveMaxPool):
+    """`AdaptiveMaxPool` over one axis, such as time. `output_size` may be one number.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AdaptiveMaxPool1d(2)(jnp.ones((2, 8, 4))).shape
+    (2, 2, 4)
+    """
+
+    axes = 1
+
+
+class AdaptiveMaxPool2d(AdaptiveMaxPool):
+    """`AdaptiveMaxPool` over two axes, such as an image. `output_size` may be one number, for all axes.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AdaptiveMaxPool2d(2)(jnp.ones((2, 8, 8, 4))).shape
+    (2, 2, 2, 4)
+    """
+
+    axes = 2
+
+
+class AdaptiveMaxPool3d(AdaptiveMaxPool):
+    """`AdaptiveMaxPool` over three axes, such as a volume. `output_size` may be one number, for all axes.
+
+    >>> from atled import nn
+    >>> import atled.numpy as jnp
+    >>> nn.AdaptiveMaxPool3d(2)(jnp.ones((2, 8, 8, 8, 4))).shape
+    (2, 2, 2, 2, 4)
+    """
+
+    axes = 3
 
 
 def _all_places(layer: Module, x: Any) -> tuple[int, ...]:

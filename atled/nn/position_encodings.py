@@ -15,12 +15,14 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import dtypes, errors
 from atled.core.array import Array, describe, type_of
+from atled.core.former_names import formerly
 from atled.nn import initializers
 from atled.nn.linear_layers import kept, needed
 from atled.nn.module import Module
 from atled.nn.variable_kinds import Param
 
 
+@formerly(features_per_head="head_dim", part="rotary_dim")
 class RoPE(Module):
     """Rotary positions: pairs of features rotated by angles proportional to the position (Su et al., 2021).
 
@@ -29,9 +31,9 @@ class RoPE(Module):
     on their distance.
 
     Args:
-        features_per_head: the length of the last axis.
+        head_dim: the length of the last axis.
         base: the wavelength of the slowest pair is about 2 pi times `base`.
-        part: how many leading features are rotated; by default all.
+        rotary_dim: how many leading features are rotated; by default all.
         interleaved: pairs are neighbours, as in GPT-J; otherwise feature i is paired with i + n, as in Llama and
             GPT-NeoX.
 
@@ -45,16 +47,16 @@ class RoPE(Module):
     """
 
     def __init__(
-        self, features_per_head: int, base: float = 10000.0, *, part: int | None = None, interleaved: bool = False
+        self, head_dim: int, base: float = 10000.0, *, rotary_dim: int | None = None, interleaved: bool = False
     ) -> None:
-        self.features_per_head, self.base = int(features_per_head), _base("RoPE", base)
-        self.part, self.interleaved = self.features_per_head if part is None else int(part), bool(interleaved)
-        if self.part < 2 or self.part % 2 or self.part > self.features_per_head:
+        self.head_dim, self.base = int(head_dim), _base("RoPE", base)
+        self.rotary_dim, self.interleaved = self.head_dim if rotary_dim is None else int(rotary_dim), bool(interleaved)
+        if self.rotary_dim < 2 or self.rotary_dim % 2 or self.rotary_dim > self.head_dim:
             raise ValueError(
                 errors.explained(
                     f"RoPE: the number of rotated features must be even, and at most "
-                    f"{self.features_per_head}; got {self.part}.",
-                    f"RoPE({self.features_per_head}, part={max(2, min(self.part, self.features_per_head) // 2 * 2)}).",
+                    f"{self.head_dim}; got {self.rotary_dim}.",
+                    f"RoPE({self.head_dim}, rotary_dim={max(2, min(self.rotary_dim, self.head_dim) // 2 * 2)}).",
                 )
             )
 
@@ -66,9 +68,9 @@ class RoPE(Module):
         """
         t, positions = _placed(self, x, positions)
         wide = dtypes.promote((t.dtype, False), (dtypes.float32, False))[0]
-        angle = _angles(positions, self.part // 2, self.base, wide)[..., None, :]
+        angle = _angles(positions, self.rotary_dim // 2, self.base, wide)[..., None, :]
         cos, sin = jnp.cos(angle), jnp.sin(angle)
-        turned = jnp.asarray(x)[..., : self.part].astype(wide)
+        turned = jnp.asarray(x)[..., : self.rotary_dim].astype(wide)
         if self.interleaved:
             a, b = turned[..., ::2], turned[..., 1::2]
             out = jnp.stack([a * cos - b * sin, b * cos + a * sin], -1).reshape(turned.shape)
@@ -76,16 +78,17 @@ class RoPE(Module):
             a, b = jnp.split(turned, 2, -1)
             out = jnp.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
         out = out.astype(t.dtype)
-        return out if self.part == t.shape[-1] else jnp.concatenate([out, x[..., self.part :]], -1)
+        return out if self.rotary_dim == t.shape[-1] else jnp.concatenate([out, x[..., self.rotary_dim :]], -1)
 
 
+@formerly(heads="num_heads", buckets="num_buckets", distance="max_distance", init="weight_init")
 class RelativePositions(Module):
     """A learned bias for the logits of attention, by how far a key is from its query (T5; Raffel et al., 2020).
 
-    Distances are grouped into `buckets` buckets. With n buckets per direction, distances below n // 2 have one each; a
-    longer distance d is in bucket `n // 2 + floor(log(d / (n // 2)) / log(distance / (n // 2)) * (n - n // 2))`, and
-    all from `distance` on are in the last one. With `bidirectional`, half of the buckets are for later keys;
-    otherwise, later keys are in the bucket of distance 0.
+    Distances are grouped into `num_buckets` buckets. With n buckets per direction, distances below n // 2 have one
+    each; a longer distance d is in bucket `n // 2 + floor(log(d / (n // 2)) / log(max_distance / (n // 2)) * (n -
+    n // 2))`, and all from `max_distance` on are in the last one. With `bidirectional`, half of the buckets are for
+    later keys; otherwise, later keys are in the bucket of distance 0.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -98,28 +101,32 @@ class RelativePositions(Module):
 
     def __init__(
         self,
-        heads: int,
-        buckets: int = 32,
-        distance: int = 128,
+        num_heads: int,
+        num_buckets: int = 32,
+        max_distance: int = 128,
         bidirectional: bool = True,
         *,
-        init: Any = None,
+        weight_init: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.heads, self.buckets, self.distance = _heads(self, heads), int(buckets), int(distance)
+        self.num_heads, self.num_buckets, self.max_distance = (
+            _heads(self, num_heads),
+            int(num_buckets),
+            int(max_distance),
+        )
         self.bidirectional = bool(bidirectional)
-        _check_buckets(self.buckets, self.distance, self.bidirectional)
-        draw = init or initializers.normal(0.02)
-        self.weight = Param(draw(needed(self, key), (buckets, heads), param_dtype))
+        _check_buckets(self.num_buckets, self.max_distance, self.bidirectional)
+        draw = weight_init or initializers.normal(0.02)
+        self.weight = Param(draw(needed(self, key), (num_buckets, num_heads), param_dtype))
 
     def __call__(self, queries: Any, keys: Any, dtype: Any = None) -> Any:
         """The bias (…, heads, queries, keys) for integer positions (…, queries) and (…, keys)."""
         far = _distances(self, queries, keys)
-        side = self.buckets // (1 + self.bidirectional)
-        table = jnp.asarray(_numbers(side, self.distance))
+        side = self.num_buckets // (1 + self.bidirectional)
+        table = jnp.asarray(_numbers(side, self.max_distance))
         back = abs(far) if self.bidirectional else jnp.maximum(-far, 0)
-        number = table[jnp.minimum(back, self.distance)]
+        number = table[jnp.minimum(back, self.max_distance)]
         if self.bidirectional:
             number = number + jnp.where(far > 0, side, 0)
         bias = jnp.moveaxis(self.weight[number], -1, -3)
@@ -138,6 +145,7 @@ def _numbers(count: int, distance: int) -> np.ndarray:
     return np.asarray(buckets, "int32")
 
 
+@formerly(heads="num_heads")
 class ALiBi(Module):
     """A bias for the logits of attention that decreases with the distance: `-slope * |query - key|` (Press et al.,
     2022).
@@ -152,15 +160,15 @@ class ALiBi(Module):
            [-0.0078125 , -0.00390625,  0.        ]], dtype=float32)
     """
 
-    def __init__(self, heads: int) -> None:
-        self.heads = _heads(self, heads)
+    def __init__(self, num_heads: int) -> None:
+        self.num_heads = _heads(self, num_heads)
 
     @property
     def slopes(self) -> np.ndarray:
         """A slope for each head."""
-        low = 2 ** int(math.log2(self.heads))
+        low = 2 ** int(math.log2(self.num_heads))
         regular, finer = [[2 ** (-8 * (i + 1) / n) for i in range(n)] for n in (low, 2 * low)]
-        return np.asarray([*regular, *finer[::2]][: self.heads])
+        return np.asarray([*regular, *finer[::2]][: self.num_heads])
 
     def __call__(self, queries: Any, keys: Any, dtype: Any = "float32") -> Any:
         """The bias (…, heads, queries, keys) for integer positions (…, queries) and (…, keys)."""
@@ -210,14 +218,14 @@ def _check_buckets(buckets: int, distance: int, bidirectional: bool) -> None:
     """Raise an error for invalid buckets and distances."""
     if buckets < 2 * (1 + bidirectional) or (bidirectional and buckets % 2):
         requirement = "an even number of 4 or more" if bidirectional else "2 or more"
-        raise ValueError(errors.explained(f"RelativePositions: buckets must be {requirement}; got {buckets}."))
+        raise ValueError(errors.explained(f"RelativePositions: num_buckets must be {requirement}; got {buckets}."))
     exact = buckets // (1 + bidirectional) // 2
     if distance <= exact:
         raise ValueError(
             errors.explained(
-                f"RelativePositions: distance must be more than {exact}, the number of distances with their "
+                f"RelativePositions: max_distance must be more than {exact}, the number of distances with their "
                 f"own bucket; got {distance}.",
-                f"distance={4 * exact}, or fewer buckets.",
+                f"max_distance={4 * exact}, or fewer buckets.",
             )
         )
 
@@ -225,10 +233,10 @@ def _check_buckets(buckets: int, distance: int, bidirectional: bool) -> None:
 def _placed(layer: RoPE, x: Any, positions: Any) -> tuple[Any, Any]:
     """The type of the input, and its positions; raises if they do not match."""
     t = type_of(x)
-    if t.ndim < 3 or t.shape[-1] != layer.features_per_head or t.kind != "f":
+    if t.ndim < 3 or t.shape[-1] != layer.head_dim or t.kind != "f":
         raise ValueError(
             errors.explained(
-                f"RoPE: the input must be floats (…, time, heads, {layer.features_per_head}); got {t}.",
+                f"RoPE: the input must be floats (…, time, heads, {layer.head_dim}); got {t}.",
                 "x.reshape(batch, time, heads, -1), and RoPE for the length of a head.",
             )
         )
@@ -250,7 +258,7 @@ def _base(name: str, base: float) -> float:
 def _heads(layer: Module, heads: int) -> int:
     """A number of heads."""
     if heads < 1:
-        raise ValueError(errors.explained(f"{type(layer).__name__}: heads must be 1 or more; got {heads}."))
+        raise ValueError(errors.explained(f"{type(layer).__name__}: num_heads must be 1 or more; got {heads}."))
     return int(heads)
 
 

@@ -1,8 +1,8 @@
 """Recurrent layers: cells for one step; `RNN` and `Bidirectional`, which run them over time.
 
 A cell is called as `state, y = cell(state, x)`. The part that depends only on the input, `prepared`, is computed for
-all steps at once; `stepped` is the rest. A custom cell needs `start` and `__call__`; `prepared` and `stepped` are
-optional.
+all steps at once; `stepped` is the rest. A custom cell needs `initial_state` and `__call__`; `prepared` and `stepped`
+are optional.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import atled.numpy as jnp
 from atled import lax, random
 from atled.core import errors, tree
 from atled.core.array import Array, describe, is_array_like, type_of
+from atled.core.former_names import formerly
 from atled.nn import initializers
 from atled.nn.activations import sigmoid
-from atled.nn.convolutions import Conv
+from atled.nn.convolutions import Conv, window
 from atled.nn.linear_layers import check_features, computing, kept, needed
 from atled.nn.module import Module
 from atled.nn.variable_kinds import Param
@@ -35,53 +36,53 @@ class _Cell(Module):
 
     def __init__(
         self,
-        inputs: int,
-        features: int,
+        in_features: int,
+        hidden_features: int,
         *,
-        init: Any = None,
-        state_init: Any = None,
+        weight_init: Any = None,
+        recurrent_init: Any = None,
         bias_init: Any = initializers.zeros,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
-        self.inputs, self.features = int(inputs), int(features)
+        self.in_features, self.hidden_features = int(in_features), int(hidden_features)
         n = self.gate_count
         keys = random.split(needed(self, key), 2 * n + len(self.biases))
-        draw, draw_state = init or initializers.lecun_normal(), state_init or initializers.orthogonal()
-        gates = [draw(k, (inputs, features), param_dtype) for k in keys[:n]]
-        states = [draw_state(k, (features, features), param_dtype) for k in keys[n : 2 * n]]
+        draw, draw_state = weight_init or initializers.lecun_normal(), recurrent_init or initializers.orthogonal()
+        gates = [draw(k, (in_features, hidden_features), param_dtype) for k in keys[:n]]
+        states = [draw_state(k, (hidden_features, hidden_features), param_dtype) for k in keys[n : 2 * n]]
         self.input_weight = Param(jnp.concatenate(gates, 1))
         self.state_weight = Param(jnp.concatenate(states, 1))
         for name, k in zip(self.biases, keys[2 * n :], strict=True):
-            setattr(self, name, Param(bias_init(k, (n * features,), param_dtype)))
+            setattr(self, name, Param(bias_init(k, (n * hidden_features,), param_dtype)))
         self.dtype = kept(dtype)
 
-    def start(self, batch: tuple[int, ...] = (), dtype: Any = None) -> Any:
+    def initial_state(self, batch_shape: tuple[int, ...] = (), dtype: Any = None) -> Any:
         """The initial state: zeros, by default in the compute dtype of the layer."""
         dtype = dtype or self.dtype or tree.leaves(self)[0].dtype
-        states = [jnp.zeros((*batch, self.features), dtype) for _ in range(1 + self.is_pair)]
+        states = [jnp.zeros((*batch_shape, self.hidden_features), dtype) for _ in range(1 + self.is_pair)]
         return tuple(states) if self.is_pair else states[0]
 
     def __call__(self, state: Any, x: Any) -> Any:
         """The state after a step, and the output."""
         self.check_state(state)
-        check_features(self, x, self.inputs)
+        check_features(self, x, self.in_features)
         return self.stepped(state, self.prepared(x))
 
     def check_state(self, state: Any) -> None:
         """Raise unless a value is a valid state of this cell."""
         parts = state if self.is_pair and isinstance(state, (tuple, list)) else (state,)
         fits = len(parts) == 1 + self.is_pair and all([is_array_like(x) for x in parts])
-        if fits and all([type_of(x).shape[-1:] == (self.features,) for x in parts]):
+        if fits and all([type_of(x).shape[-1:] == (self.hidden_features,) for x in parts]):
             return
-        name, n = type(self).__name__, self.features
+        name, n = type(self).__name__, self.hidden_features
         expected = f"a pair (cell, output) of arrays (…, {n})" if self.is_pair else f"an array (…, {n})"
         got = ", ".join([describe(x) if not is_array_like(x) else str(type_of(x)) for x in parts])
         raise TypeError(
             errors.explained(
                 f"{name}: the first argument must be the state, {expected}; got {got or 'nothing'}.",
-                "cell(state, x), from cell.start(x.shape[:-1]).",
+                "cell(state, x), from cell.initial_state(x.shape[:-1]).",
             )
         )
 
@@ -100,6 +101,13 @@ def _plus(y: Any, bias: Any) -> Any:
     return (y + bias).astype(y.dtype)
 
 
+@formerly(
+    inputs="in_features",
+    features="hidden_features",
+    init="weight_init",
+    state_init="recurrent_init",
+    start="initial_state",
+)
 class RNNCell(_Cell):
     """One step of a plain recurrent network: `state, y = cell(state, x)`, where the state is the last output.
 
@@ -108,27 +116,27 @@ class RNNCell(_Cell):
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
     >>> cell = nn.RNNCell(2, 3, activation=nn.relu, key=random.key(0))
-    >>> state, y = cell(cell.start((5,)), jnp.ones((5, 2)))
+    >>> state, y = cell(cell.initial_state((5,)), jnp.ones((5, 2)))
     >>> y.shape
     (5, 3)
     """
 
     def __init__(
         self,
-        inputs: int,
-        features: int,
+        in_features: int,
+        hidden_features: int,
         *,
         activation: Callable[[Any], Any] = jnp.tanh,
-        init: Any = None,
-        state_init: Any = None,
+        weight_init: Any = None,
+        recurrent_init: Any = None,
         bias_init: Any = initializers.zeros,
         dtype: Any = None,
         param_dtype: Any = "float32",
         key: Any = None,
     ) -> None:
         super().__init__(
-            inputs, features, init=init, state_init=state_init, bias_init=bias_init, dtype=dtype,
-            param_dtype=param_dtype, key=key,
+            in_features, hidden_features, weight_init=weight_init, recurrent_init=recurrent_init, bias_init=bias_init,
+            dtype=dtype, param_dtype=param_dtype, key=key,
         )  # fmt: skip
         self.activation = activation
 
@@ -139,6 +147,13 @@ class RNNCell(_Cell):
         return y, y
 
 
+@formerly(
+    inputs="in_features",
+    features="hidden_features",
+    init="weight_init",
+    state_init="recurrent_init",
+    start="initial_state",
+)
 class LSTMCell(_Cell):
     """One step of an LSTM: `state, y = cell(state, x)`, where a state is a pair (cell, output).
 
@@ -149,7 +164,7 @@ class LSTMCell(_Cell):
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
     >>> cell = nn.LSTMCell(2, 3, key=random.key(0))
-    >>> state, y = cell(cell.start((5,)), jnp.ones((5, 2)))
+    >>> state, y = cell(cell.initial_state((5,)), jnp.ones((5, 2)))
     >>> y.shape
     (5, 3)
     """
@@ -170,6 +185,13 @@ def _lstm(c: Any, gates: Any) -> tuple[tuple[Any, Any], Any]:
     return (c, h), h
 
 
+@formerly(
+    inputs="in_features",
+    features="hidden_features",
+    init="weight_init",
+    state_init="recurrent_init",
+    start="initial_state",
+)
 class GRUCell(_Cell):
     """One step of a GRU: `state, y = cell(state, x)`, where the state is the last output.
 
@@ -181,7 +203,7 @@ class GRUCell(_Cell):
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
     >>> cell = nn.GRUCell(2, 3, key=random.key(0))
-    >>> state, y = cell(cell.start((5,)), jnp.ones((5, 2)))
+    >>> state, y = cell(cell.initial_state((5,)), jnp.ones((5, 2)))
     >>> y.shape
     (5, 3)
     """
@@ -205,20 +227,30 @@ class GRUCell(_Cell):
         return y, y
 
 
+@formerly(
+    inputs="in_features",
+    features="hidden_features",
+    size="kernel_size",
+    init="weight_init",
+    state_init="recurrent_init",
+    start="initial_state",
+    input="input_conv",
+    state="state_conv",
+)
 class ConvLSTMCell(_Cell):
     """One step of an LSTM over images: (batch, *spatial, features), with convolutions for products (Shi et al., 2015).
 
-    Like `LSTMCell`, with `input` and `state`, convolutions for all four gates, but without the paper's products of
-    gates with the cell.
+    Like `LSTMCell`, with `input_conv` and `state_conv`, convolutions for all four gates, but without the paper's
+    products of gates with the cell.
 
     Args:
-        size: the lengths of the windows; one number for one axis.
+        kernel_size: the length of the windows along each axis.
         padding: "SAME" or "CIRCULAR".
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
     >>> cell = nn.ConvLSTMCell(2, 3, (3, 3), key=random.key(0))
-    >>> state, y = cell(cell.start((5, 8, 8)), jnp.ones((5, 8, 8, 2)))
+    >>> state, y = cell(cell.initial_state((5, 8, 8)), jnp.ones((5, 8, 8, 2)))
     >>> y.shape
     (5, 8, 8, 3)
     """
@@ -227,13 +259,13 @@ class ConvLSTMCell(_Cell):
 
     def __init__(
         self,
-        inputs: int,
-        features: int,
-        size: int | Sequence[int],
+        in_features: int,
+        hidden_features: int,
+        kernel_size: int | Sequence[int],
         *,
         padding: str = "SAME",
-        init: Any = None,
-        state_init: Any = None,
+        weight_init: Any = None,
+        recurrent_init: Any = None,
         bias_init: Any = initializers.zeros,
         dtype: Any = None,
         param_dtype: Any = "float32",
@@ -245,22 +277,39 @@ class ConvLSTMCell(_Cell):
                     f"ConvLSTMCell: padding must be SAME or CIRCULAR, so that states keep their size; got {padding!r}."
                 )
             )
-        self.inputs, self.features = int(inputs), int(features)
+        kernel_size = window("ConvLSTMCell", "kernel_size", kernel_size, None)
+        self.in_features, self.hidden_features = int(in_features), int(hidden_features)
         keys = random.split(needed(self, key), 2)
         common = {"padding": padding, "dtype": dtype, "param_dtype": param_dtype}
-        self.input = Conv(inputs, 4 * features, size, init=init, bias_init=bias_init, key=keys[0], **common)
-        self.state = Conv(features, 4 * features, size, init=state_init, bias=False, key=keys[1], **common)
-        self.feature_axes = 1 + len(self.input.size)
+        self.input_conv = Conv(
+            in_features,
+            4 * hidden_features,
+            kernel_size,
+            weight_init=weight_init,
+            bias_init=bias_init,
+            key=keys[0],
+            **common,
+        )
+        self.state_conv = Conv(
+            hidden_features,
+            4 * hidden_features,
+            kernel_size,
+            weight_init=recurrent_init,
+            use_bias=False,
+            key=keys[1],
+            **common,
+        )
+        self.feature_axes = 1 + len(self.input_conv.kernel_size)
         self.dtype = kept(dtype)
 
     def prepared(self, x: Any) -> Any:
         """The part of a step that depends only on its input, (…, *spatial, features): a convolution."""
-        return self._convolved(self.input, x)
+        return self._convolved(self.input_conv, x)
 
     def stepped(self, state: tuple[Any, Any], gates: Any) -> tuple[tuple[Any, Any], Any]:
         """The state after a step with a prepared input, and the output."""
         c, h = computing(self.dtype, *state)
-        return _lstm(c, gates + self._convolved(self.state, h))
+        return _lstm(c, gates + self._convolved(self.state_conv, h))
 
     def _convolved(self, layer: Any, x: Any) -> Any:
         """A convolution over the last axes, however many there are before them."""
@@ -270,7 +319,7 @@ class ConvLSTMCell(_Cell):
                 errors.explained(f"ConvLSTMCell: an input must have {n} axes, or more with batches; got {t}.")
             )
         y = layer(jnp.reshape(x, (math.prod(t.shape[:-n]), *t.shape[-n:])))
-        return y.reshape(*t.shape[:-1], 4 * self.features)
+        return y.reshape(*t.shape[:-1], 4 * self.hidden_features)
 
 
 class RNN(Module):
@@ -292,10 +341,10 @@ class RNN(Module):
     def __init__(self, cell: Any, *, reverse: bool = False, unroll: int = 1) -> None:
         if unroll < 1:
             raise ValueError(errors.explained(f"RNN: unroll must be 1 or more; got {unroll}."))
-        if isinstance(cell, type) or not hasattr(cell, "start"):
+        if isinstance(cell, type) or not hasattr(cell, "initial_state"):
             raise TypeError(
                 errors.explained(
-                    f"RNN: a cell must have start and __call__; got {describe(cell)}.",
+                    f"RNN: a cell must have initial_state and __call__; got {describe(cell)}.",
                     "RNN(nn.LSTMCell(2, 3, key=key)).",
                 )
             )
@@ -305,7 +354,7 @@ class RNN(Module):
         """The outputs of all steps; with `return_state`, also the state after the last one.
 
         Args:
-            state: before the first step; the cell's `start` if it is not given.
+            state: before the first step; the cell's `initial_state` if it is not given.
             lengths: how many steps each sequence has, integers (batch,). Inputs after the end are ignored: outputs are
                 zero there, and states do not change. In reverse, each sequence starts at its own end.
         """
@@ -313,8 +362,8 @@ class RNN(Module):
         count = t.ndim - 1 - getattr(cell, "feature_axes", 1)  # of axes before time
         if count < 0:
             raise ValueError(errors.explained(f"RNN: the input must be (…, time, features) for its cell; got {t}."))
-        if hasattr(cell, "inputs"):
-            check_features(cell, x, cell.inputs)
+        if hasattr(cell, "in_features"):
+            check_features(cell, x, cell.in_features)
         is_inside = None if lengths is None else self._inside(lengths, t.shape[: count + 1])
         if is_inside is not None:
             x = jnp.where(_with_axes(is_inside, t.ndim), x, 0)  # else gradients would be NaN if the padding is NaN
@@ -322,7 +371,7 @@ class RNN(Module):
         steps: Any = jnp.moveaxis(cell.prepared(x) if has_parts else jnp.asarray(x), count, 0)
         batch, start = (*t.shape[:count], *t.shape[count + 1 : -1]), state
         if state is None:
-            start = cell.start(batch, steps.dtype) if has_parts else cell.start(batch)
+            start = cell.initial_state(batch, steps.dtype) if has_parts else cell.initial_state(batch)
         elif hasattr(cell, "check_state"):
             cell.check_state(state)
         if has_parts:  # a state in another dtype, such as float32
@@ -371,12 +420,13 @@ _MERGES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@formerly(merge="merge_mode")
 class Bidirectional(Module):
     """Two cells run over time, one forwards and one backwards, and their outputs merged.
 
     Args:
         forward, backward: cells, or an `RNN` each, the second one with `reverse=True`.
-        merge: "concatenate" (along features), "sum", "mean", "product", or a function of both outputs.
+        merge_mode: "concatenate" (along features), "sum", "mean", "product", or a function of both outputs.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -385,7 +435,7 @@ class Bidirectional(Module):
     (5, 7, 6)
     """
 
-    def __init__(self, forward: Any, backward: Any, *, merge: Any = "concatenate") -> None:
+    def __init__(self, forward: Any, backward: Any, *, merge_mode: Any = "concatenate") -> None:
         if forward is backward:
             raise ValueError(
                 errors.explained(
@@ -393,11 +443,12 @@ class Bidirectional(Module):
                     "two cells, created with different keys.",
                 )
             )
-        if not callable(merge) and merge not in _MERGES:
+        if not callable(merge_mode) and merge_mode not in _MERGES:
             raise ValueError(
                 errors.explained(
-                    f"Bidirectional: merge must be one of {', '.join(_MERGES)}, or a function; got {merge!r}.",
-                    "merge='concatenate'.",
+                    f"Bidirectional: merge_mode must be one of {', '.join(_MERGES)}, or a function; got "
+                    f"{merge_mode!r}.",
+                    "merge_mode='concatenate'.",
                 )
             )
         self.forward, self.backward = [
@@ -411,7 +462,7 @@ class Bidirectional(Module):
                     "the cells themselves: Bidirectional(cell, other_cell).",
                 )
             )
-        self.merge = merge
+        self.merge_mode = merge_mode
 
     def __call__(self, x: Any, state: Any = None, *, lengths: Any = None, return_state: bool = False) -> Any:
         """The merged outputs of all steps; with `return_state`, also the last states, a pair.
@@ -428,5 +479,5 @@ class Bidirectional(Module):
             rnn(x, start, lengths=lengths, return_state=True)
             for rnn, start in zip((self.forward, self.backward), state or (None, None), strict=True)
         ]
-        y = (_MERGES[self.merge] if isinstance(self.merge, str) else self.merge)(a, b)
+        y = (_MERGES[self.merge_mode] if isinstance(self.merge_mode, str) else self.merge_mode)(a, b)
         return (y, (first, second)) if return_state else y

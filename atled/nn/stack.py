@@ -7,8 +7,9 @@ from typing import Any
 
 from atled import lax, random
 from atled.core import errors, tree
+from atled.core.former_names import formerly
 from atled.core.tree_diff import difference
-from atled.higher_order.remat import checkpoint
+from atled.higher_order.remat import remat
 from atled.nn.intermediates import collecting
 from atled.nn.linear_layers import needed
 from atled.nn.module import Module
@@ -16,15 +17,15 @@ from atled.transforms.vmap import vmap
 
 
 class Stacked(Module):
-    """`count` identical layers stored as one, `layers`, whose arrays have a first axis for the layer."""
+    """`num_layers` identical layers stored as one, `layers`, whose arrays have a first axis for the layer."""
 
-    count: int
+    num_layers: int
     layers: Any
 
-    def __init__(self, make: Callable[[Any], Any], count: int, *, key: Any) -> None:
+    def __init__(self, make: Callable[[Any], Any], num_layers: int, *, key: Any) -> None:
         name = type(self).__name__
-        if count < 1:
-            raise ValueError(errors.explained(f"{name}: the number of layers must be 1 or more; got {count}."))
+        if num_layers < 1:
+            raise ValueError(errors.explained(f"{name}: the number of layers must be 1 or more; got {num_layers}."))
         if isinstance(make, Module):
             raise TypeError(
                 errors.explained(
@@ -33,11 +34,11 @@ class Stacked(Module):
                     f"lambda key: {type(make).__name__}(…, key=key).",
                 )
             )
-        self.count = int(count)
-        self.layers = vmap(make)(random.split(needed(self, key), count))
+        self.num_layers = int(num_layers)
+        self.layers = vmap(make)(random.split(needed(self, key), num_layers))
 
     def __len__(self) -> int:
-        return self.count
+        return self.num_layers
 
     def __getitem__(self, i: int) -> Any:
         """Layer i, with its own arrays.
@@ -46,8 +47,8 @@ class Stacked(Module):
         >>> nn.Stack(lambda key: nn.Linear(2, 2, key=key), 3, key=random.key(0))[-1].weight.shape
         (2, 2)
         """
-        if not -self.count <= i < self.count:
-            raise IndexError(errors.explained(f"Stack: there are {self.count} layers; got {i}."))
+        if not -self.num_layers <= i < self.num_layers:
+            raise IndexError(errors.explained(f"Stack: there are {self.num_layers} layers; got {i}."))
         return tree.map(lambda x: x[i], self.layers)
 
     def mapped(self, change: Callable[[Any, Any], Any], key: Any = None) -> Any:
@@ -56,7 +57,7 @@ class Stacked(Module):
         if key is None:
             stacked.layers = vmap(lambda layer: change(layer, None))(self.layers)
         else:
-            stacked.layers = vmap(change)(self.layers, random.split(key, self.count))
+            stacked.layers = vmap(change)(self.layers, random.split(key, self.num_layers))
         return stacked
 
     def assign(self, assigned: dict[int, Any]) -> None:
@@ -82,14 +83,15 @@ def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any
     return y, {i: b for i, (a, b) in enumerate(zip(before, after, strict=True)) if a is not b}
 
 
+@formerly(count="num_layers")
 class Stack(Stacked):
-    """`count` layers created by `make(key)`, run in sequence: `x = layer(x, *args, **kwargs)`.
+    """`num_layers` layers created by `make(key)`, run in sequence: `x = layer(x, *args, **kwargs)`.
 
     `layers` is one layer whose arrays have a leading axis for the layer index. A `key` of a call is split into one for
     each.
 
     Args:
-        remat: recompute the forward pass in the backward pass; or a checkpoint policy.
+        remat: recompute the forward pass in the backward pass; or one of `atled.checkpoint_policies`.
         unroll: layers per iteration of the compiled loop.
 
     >>> from atled import nn, random
@@ -100,14 +102,14 @@ class Stack(Stacked):
     """
 
     def __init__(
-        self, make: Callable[[Any], Any], count: int, *, key: Any = None, remat: Any = False, unroll: int = 1
+        self, make: Callable[[Any], Any], num_layers: int, *, key: Any = None, remat: Any = False, unroll: int = 1
     ) -> None:
-        super().__init__(make, count, key=key)
+        super().__init__(make, num_layers, key=key)
         self.remat, self.unroll = remat, int(unroll)
 
     def __call__(self, x: Any, *args: Any, key: Any = None, **kwargs: Any) -> Any:
         """The output of the last layer."""
-        keys = None if key is None else random.split(key, self.count)
+        keys = None if key is None else random.split(key, self.num_layers)
 
         def one(x: Any, step: Any) -> Any:
             layer, own = step
@@ -117,8 +119,8 @@ class Stack(Stacked):
             return y, (assigned, seen)
 
         if self.remat:
-            one = checkpoint(one, policy=None if self.remat is True else self.remat)
-        out, (assigned, seen) = lax.scan(one, x, (self.layers, keys), self.count, unroll=self.unroll)
+            one = remat(one, policy=None if self.remat is True else self.remat)
+        out, (assigned, seen) = lax.scan(one, x, (self.layers, keys), self.num_layers, unroll=self.unroll)
         seen.hand_on()
         self.assign(assigned)
         return out
@@ -130,4 +132,4 @@ class Stack(Stacked):
         >>> len(nn.Stack(lambda key: nn.Linear(2, 2, key=key), 3, key=random.key(0)).unrolled())
         3
         """
-        return [self[i] for i in range(self.count)]
+        return [self[i] for i in range(self.num_layers)]

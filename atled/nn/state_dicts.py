@@ -69,10 +69,10 @@ def _host(x: Any) -> np.ndarray:
 
 _T = (1, 0)
 _ATTENTION = {
-    **{f"{n}/weight": Part("in_proj_weight", _T, (i, 3, 0)) for i, n in enumerate(("query", "key", "value"))},
-    **{f"{n}/bias": Part("in_proj_bias", None, (i, 3, 0)) for i, n in enumerate(("query", "key", "value"))},
-    "out/weight": Part("out_proj.weight", _T),
-    "out/bias": Part("out_proj.bias"),
+    **{f"{n}_proj/weight": Part("in_proj_weight", _T, (i, 3, 0)) for i, n in enumerate(("query", "key", "value"))},
+    **{f"{n}_proj/bias": Part("in_proj_bias", None, (i, 3, 0)) for i, n in enumerate(("query", "key", "value"))},
+    "out_proj/weight": Part("out_proj.weight", _T),
+    "out_proj/bias": Part("out_proj.bias"),
 }
 _CELL = {
     "input_weight": Part("weight_ih", _T), "state_weight": Part("weight_hh", _T),
@@ -110,10 +110,10 @@ HUGGING_FACE_GPT2: dict[type, dict[str, Part]] = {
     **TORCH,
     Linear: {"weight": Part("weight"), "bias": Part("bias")},
     MultiHeadAttention: {
-        **{f"{n}/weight": Part("c_attn.weight", None, (i, 3, 1)) for i, n in enumerate(("query", "key", "value"))},
-        **{f"{n}/bias": Part("c_attn.bias", None, (i, 3, 0)) for i, n in enumerate(("query", "key", "value"))},
-        "out/weight": Part("c_proj.weight"),
-        "out/bias": Part("c_proj.bias"),
+        **{f"{n}_proj/weight": Part("c_attn.weight", None, (i, 3, 1)) for i, n in enumerate(("query", "key", "value"))},
+        **{f"{n}_proj/bias": Part("c_attn.bias", None, (i, 3, 0)) for i, n in enumerate(("query", "key", "value"))},
+        "out_proj/weight": Part("c_proj.weight"),
+        "out_proj/bias": Part("c_proj.bias"),
     },
 }
 
@@ -126,7 +126,7 @@ def _places(
 ) -> list[list[tuple[str, Part]]]:
     """For each leaf of a model, its names in the other library: one, or in a stack one for each layer."""
     inside = {path: m for path, m in walk(model) if isinstance(m, Module)}
-    stacks = {path: m.count for path, m in inside.items() if isinstance(m, Stacked)}
+    stacks = {path: m.num_layers for path, m in inside.items() if isinstance(m, Stacked)}
     places, unused = [], set(rules)
     for path in paths_of(model):
         owners = [o for o in inside if path.startswith(f"{o}/") or not o]
@@ -147,7 +147,7 @@ def _places(
     if unused:
         raise ValueError(
             errors.explained(
-                f"nn.load_state: a rule must match a path; {min(unused)!r} matches none.",
+                f"nn.load_state_dict: a rule must match a path; {min(unused)!r} matches none.",
                 f"one of {_some([p for p in inside if p])}; layers of a Stack are numbered: blocks/0.",
             )
         )
@@ -196,16 +196,16 @@ def _joined(module: str, name: str) -> str:
     return f"{module}.{name}" if module else name
 
 
-def load_state(
+def load_state_dict(
     model: Any,
-    state: Mapping[str, Any],
-    rules: Mapping[str, str] | None = None,
+    state_dict: Mapping[str, Any],
+    rename: Mapping[str, str] | None = None,
     layout: Mapping[type, Mapping[str, Part]] | None = None,
 ) -> Any:
     """A copy of a model with weights by name, such as a `state_dict` of PyTorch.
 
     Args:
-        rules: atled's module paths and their names in the other library: `{"blocks/*/attention": "h.{}.attn"}`. Paths
+        rename: atled's module paths and their names in the other library: `{"blocks/*/attention": "h.{}.attn"}`. Paths
             without a rule keep their components, joined by dots.
         layout: the layout of each class of modules, which holds for its subclasses as well; PyTorch's by default.
 
@@ -214,10 +214,10 @@ def load_state(
     >>> import numpy as np
     >>> from atled import nn, random
     >>> there = {"fc.weight": np.ones((3, 2), "float32"), "fc.bias": np.zeros(3, "float32")}
-    >>> nn.load_state(nn.Linear(2, 3, key=random.key(0)), there, {"": "fc"}).weight.shape
+    >>> nn.load_state_dict(nn.Linear(2, 3, key=random.key(0)), there, {"": "fc"}).weight.shape
     (2, 3)
     """
-    places = _places(model, rules or {}, TORCH if layout is None else layout)
+    places = _places(model, rename or {}, TORCH if layout is None else layout)
     leaves, structure = tree.flatten(model)
     paths, asked = paths_of(model), set()
     missing, odd, new_leaves = [], [], []
@@ -225,28 +225,28 @@ def load_state(
         full = [p._replace(name=_joined(m, p.name), more=tuple([_joined(m, n) for n in p.more])) for m, p in there]
         names = [n for p in full for n in (p.name, *p.more)]
         asked.update(names)
-        absent = [n for n in names if n not in state]
+        absent = [n for n in names if n not in state_dict]
         if absent:
             missing.append(f"{path} ({absent[0]})")
             continue
-        taken = [p.taken(state) for p in full]
+        taken = [p.taken(state_dict) for p in full]
         value = np.stack(taken).reshape((*_counts(path, model), *taken[0].shape))
         t = x.type if isinstance(x, ShapeDtypeStruct) else type_of(x)
         if value.shape != t.shape:
             odd.append(f"{path} is {t}, and {full[0].name} gives {value.shape}")
         else:
             if value.dtype.kind == "c" and t.kind != "c":
-                raise TypeError(errors.explained(f"nn.load_state: {path} is {t}, but {full[0].name} is complex."))
+                raise TypeError(errors.explained(f"nn.load_state_dict: {path} is {t}, but {full[0].name} is complex."))
             new_leaves.append(_placed_like(jnp.asarray(value, t.dtype), x))
-    spare = [n for n in state if n not in asked and n.rpartition(".")[2] not in _COUNTERS]
+    spare = [n for n in state_dict if n not in asked and n.rpartition(".")[2] not in _COUNTERS]
     if missing or odd or spare:
         problems = [f"missing: {_some(missing)}"] if missing else []
         problems += [f"of another shape: {_some(odd)}"] if odd else []
         problems += [f"unused: {_some(spare)}"] if spare else []
         raise ValueError(
             errors.explained(
-                f"nn.load_state: names and shapes must match the model; {'; '.join(problems)}.",
-                "rules={'our/path': 'their.name'}, or leave the names out of the state.",
+                f"nn.load_state_dict: names and shapes must match the model; {'; '.join(problems)}.",
+                "rename={'our/path': 'their.name'}, or leave the names out of the state.",
             )
         )
     return structure.unflatten(new_leaves)
@@ -260,7 +260,9 @@ def _placed_like(value: Any, x: Any) -> Any:
 def _counts(path: str, model: Any) -> tuple[int, ...]:
     """The number of layers of each stack that contains a leaf, outermost first."""
     stacks = [
-        (p, m.count) for p, m in walk(model) if isinstance(m, Stacked) and path.startswith(f"{p}/layers/".lstrip("/"))
+        (p, m.num_layers)
+        for p, m in walk(model)
+        if isinstance(m, Stacked) and path.startswith(f"{p}/layers/".lstrip("/"))
     ]
     return tuple([n for _, n in sorted(stacks, key=lambda item: len(item[0]))])
 
@@ -269,18 +271,18 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:4]) + (f", and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def state(
+def state_dict(
     model: Any,
-    rules: Mapping[str, str] | None = None,
+    rename: Mapping[str, str] | None = None,
     layout: Mapping[type, Mapping[str, Part]] | None = None,
 ) -> dict[str, np.ndarray]:
-    """The weights of a model by name, in the layout of another library: the inverse of `load_state`.
+    """The weights of a model by name, in the layout of another library: the inverse of `load_state_dict`.
 
     >>> from atled import nn, random
-    >>> {name: x.shape for name, x in nn.state(nn.Linear(2, 3, key=random.key(0)), {"": "fc"}).items()}
+    >>> {name: x.shape for name, x in nn.state_dict(nn.Linear(2, 3, key=random.key(0)), {"": "fc"}).items()}
     {'fc.weight': (3, 2), 'fc.bias': (3,)}
     """
-    places = _places(model, rules or {}, TORCH if layout is None else layout)
+    places = _places(model, rename or {}, TORCH if layout is None else layout)
     out: dict[str, Any] = {}
     pieces: dict[str, list[Any]] = {}
     for path, x, there in zip(paths_of(model), tree.leaves(model), places, strict=True):
@@ -290,7 +292,7 @@ def state(
             own, name = part.given(layer), _joined(module, part.name)
             if name in out and part.piece is None:
                 raise ValueError(
-                    errors.explained(f"nn.state: rules must give each array its own name; two arrays get {name}.")
+                    errors.explained(f"nn.state_dict: rename must give each array its own name; two arrays get {name}.")
                 )
             if part.piece is None:
                 out[name] = own
@@ -303,7 +305,8 @@ def state(
         if len({x.shape for x, _ in arrays}) > 1:
             raise ValueError(
                 errors.explained(
-                    f"nn.state: the pieces of {name} must have the same shape; got {[x.shape for x, _ in arrays]}.",
+                    f"nn.state_dict: the pieces of {name} must have the same shape; got "
+                    f"{[x.shape for x, _ in arrays]}.",
                     "a custom layout for this class: layout={**weights.TORCH, MyLayer: {...}}.",
                 )
             )

@@ -13,6 +13,7 @@ import atled.numpy as jnp
 from atled import lax, random
 from atled.core import errors, tree
 from atled.core.array import Array, type_of
+from atled.core.former_names import formerly
 from atled.nn.module import Module, settled
 from atled.nn.normalization import wide
 from atled.nn.variable_kinds import Buffer, Frozen, Param
@@ -40,7 +41,7 @@ class Reparametrized(Module):
                 errors.explained(
                     f"{own}: the layer must have a Param called {name!r}; got a {type(layer).__name__} with "
                     f"{', '.join(param_names) or 'none'}.",
-                    "name='…', or a path to a layer inside: name='query/weight'.",
+                    "name='…', or a path to a layer inside: name='query_proj/weight'.",
                 )
             )
         weight, axis = getattr(owner, last), _axis(own, axis)
@@ -66,7 +67,7 @@ class Reparametrized(Module):
         >>> from atled import nn, random
         >>> layer = nn.Linear(2, 3, key=random.key(0))
         >>> nn.WeightNorm(layer).merged()
-        Linear(weight=Param f32[2,3], bias=Param f32[3], inputs=2, outputs=3)
+        Linear(weight=Param f32[2,3], bias=Param f32[3], in_features=2, out_features=3)
         """
         layer = self.layer.__copy__()
         owner, last = _owner(layer, self.name)
@@ -116,7 +117,7 @@ class WeightNorm(Reparametrized):
     >>> from atled import nn, random
     >>> nn.WeightNorm(nn.Linear(2, 3, key=random.key(0)))
     WeightNorm(
-      layer=Linear(weight=None, bias=Param f32[3], inputs=2, outputs=3),
+      layer=Linear(weight=None, bias=Param f32[3], in_features=2, out_features=3),
       scale=Param f32[1,3],
       direction=Param f32[2,3],
       name='weight',
@@ -140,6 +141,7 @@ class WeightNorm(Reparametrized):
         return y.astype(self.direction.dtype)
 
 
+@formerly(iterations="power_iterations")
 class SpectralNorm(Reparametrized):
     """Spectral normalization: the weight is divided by its largest singular value.
 
@@ -151,14 +153,14 @@ class SpectralNorm(Reparametrized):
     Args:
         layer: any module; it is not changed.
         name: its parameter, or the path to one in a module inside of it: "cell/state_weight".
-        iterations: of the power method, in each call.
+        power_iterations: of the power method, in each call.
         eps: the smallest norm that vectors are divided by.
         axis: the column axis; PyTorch uses the output axis, which is -2 for `ConvTranspose`.
         key: for the initial vectors; fifteen iterations follow.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
-    >>> layer = nn.SpectralNorm(nn.Linear(4, 3, key=random.key(0)), iterations=20)
+    >>> layer = nn.SpectralNorm(nn.Linear(4, 3, key=random.key(0)), power_iterations=20)
     >>> _ = layer(jnp.ones(4))
     >>> jnp.linalg.norm(layer.merged().weight, 2).round(3)
     Array(1., dtype=float32)
@@ -168,16 +170,18 @@ class SpectralNorm(Reparametrized):
         self,
         layer: Any,
         name: str = "weight",
-        iterations: int = 1,
+        power_iterations: int = 1,
         eps: float = 1e-12,
         *,
         axis: int = -1,
         key: Any = None,
     ) -> None:
-        if iterations < 1:
-            raise ValueError(errors.explained(f"SpectralNorm: iterations must be 1 or more; got {iterations}."))
+        if power_iterations < 1:
+            raise ValueError(
+                errors.explained(f"SpectralNorm: power_iterations must be 1 or more; got {power_iterations}.")
+            )
         weight, kind = self._take(layer, name, axis)
-        self.iterations, self.eps = int(iterations), float(eps)
+        self.power_iterations, self.eps = int(power_iterations), float(eps)
         self.weight = kind(weight)
         matrix, (first, second) = self._matrix(), random.split(random.key(0) if key is None else key)
         dims = type_of(matrix).shape
@@ -214,6 +218,6 @@ class SpectralNorm(Reparametrized):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The output of the wrapped layer."""
         if self.training:
-            u, v = self._iterated(self._matrix(), self.u, self.v, self.iterations)
+            u, v = self._iterated(self._matrix(), self.u, self.v, self.power_iterations)
             self.u, self.v = u.astype(self.u.dtype), v.astype(self.v.dtype)
         return super().__call__(*args, **kwargs)

@@ -21,7 +21,7 @@ from atled.numpy import (
     creation,
     cumulative,
     elementwise,
-    indexing,
+    index_reads,
     logic,
     numpy_protocols,
     reductions,
@@ -222,9 +222,9 @@ def install() -> None:
     for name, f in _UNARY.items():
         members[f"__{name}__"] = f
     members |= {
-        "__getitem__": indexing.getitem,
-        "__setitem__": indexing.setitem,
-        "__delitem__": indexing.delitem,
+        "__getitem__": index_reads.getitem,
+        "__setitem__": index_reads.setitem,
+        "__delitem__": index_reads.delitem,
         "__iter__": _iter,
         "__round__": lambda self, n=0: rounding.round(self, n),
         "__array_namespace__": _namespace,

@@ -13,7 +13,7 @@ from atled.core.trace import Tracer, bind
 from atled.numpy.creation import asarray, ones_like
 from atled.numpy.elementwise import where_both
 from atled.numpy.index_parsing import POINT, Entry, axes_used, index_dtype, is_mask, parse
-from atled.numpy.indexing import MODES, Plan, _is_eager, _vectors, plan, take_index
+from atled.numpy.index_reads import MODES, Plan, _is_eager, _vectors, plan, take_index
 from atled.numpy.promotion import broadcast_shapes, broadcast_to, cast
 from atled.ops import elementwise as ew
 from atled.ops import indexing, shape

@@ -56,7 +56,7 @@ def _complex_turns(x: Any, kind: str, lengths: Sequence[int]) -> Any:
 
 
 def _scale(norm: str | None, is_inverse: bool, count: int) -> float:
-    """The normalization factor on top of the compiler's own, which is 1 forward and 1 / count inverse."""
+    """The factor to apply to XLA's result, which XLA scales by 1 (forward) or by 1 / count (inverse)."""
     if norm in (None, "backward"):
         return 1.0
     if norm == "ortho":

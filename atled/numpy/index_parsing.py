@@ -1,4 +1,4 @@
-"""The index in the brackets of `x[...]`, parsed into entries and operands; `indexing.py` reads with them.
+"""The index in the brackets of `x[...]`, parsed into entries and operands; `index_reads.py` reads with them.
 
 An index is parsed into a hashable `spec` (what each entry is) and operands (values that may be traced).
 """

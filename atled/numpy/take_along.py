@@ -13,7 +13,7 @@ from atled.core.types import ArrayType
 from atled.numpy.arithmetic import remainder
 from atled.numpy.creation import asarray
 from atled.numpy.index_parsing import index_dtype
-from atled.numpy.indexing import default_fill, read_nothing
+from atled.numpy.index_reads import default_fill, read_nothing
 from atled.numpy.promotion import broadcast_shapes, broadcast_to
 from atled.ops import conversion, indexing, shape
 from atled.ops import elementwise as ew

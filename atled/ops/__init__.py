@@ -1,12 +1,12 @@
 """First-order primitives, one file per family. An op's class holds all its rules.
 
 Files import only earlier ones in this order: `elementwise_family` and `mask_rules`, which all others use, then
-`elementwise`, `conversion`, `elementary`, `shape`, `accurate_functions`, `complex_functions`, and the rest. Functions
+`elementwise`, `conversion`, `elementary`, `shape`, `real_functions`, `complex_functions`, and the rest. Functions
 that a rule needs from a later file are in `core/basic_ops.py`.
 """
 
-from atled.ops import accurate_functions as accurate_functions  # registers implementations of ops in `elementary`
 from atled.ops import complex_functions as complex_functions
+from atled.ops import real_functions as real_functions  # registers implementations of ops in `elementary`
 from atled.ops.segments import segment_max, segment_min, segment_prod, segment_sum
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

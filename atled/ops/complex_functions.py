@@ -15,8 +15,8 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.ops import conversion, elementary
 from atled.ops import elementwise as ew
-from atled.ops.accurate_functions import flipped, top_half, two_sum, value, with_sign
 from atled.ops.elementwise_family import Elementwise
+from atled.ops.real_functions import flipped, top_half, two_sum, value, with_sign
 
 
 def _parts(z: Any) -> tuple[Any, Any]:

@@ -40,7 +40,7 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
     def words(self) -> str:
-        """The algorithm as the compiler reads it."""
+        """The algorithm as the text of a StableHLO attribute."""
         kinds = [
             _SPELLED.get("tf32" if isinstance(v, str) and v == "tf32" else dtypes.canonical(v).name) for v in self[:3]
         ]

@@ -30,7 +30,7 @@ class Elementwise(Op):
     is_fusible = True
     hlo: ClassVar[str] = ""
     # Implementations by other ops, if the compiler's own is not accurate enough: keyed by the size of a real dtype,
-    # and "c" for complex ones. `accurate_functions.py` and `complex_functions.py` fill it in.
+    # and "c" for complex ones. `real_functions.py` and `complex_functions.py` fill it in.
     computed: ClassVar[dict[Any, Callable[..., Any]]] = {}
     takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op is defined on
 

@@ -11,7 +11,7 @@ import numpy as np
 from atled.core.array import type_of
 from atled.core.trace import bind
 from atled.core.types import Zero
-from atled.ops import accurate_functions, elementary, elementwise
+from atled.ops import elementary, elementwise, real_functions
 from atled.ops.elementwise_family import (
     Elementwise,
     function,
@@ -34,7 +34,7 @@ class Erf(Special):
     """The error function."""
 
     hlo = "chlo.erf"  # good in double precision
-    computed = dict.fromkeys((4,), accurate_functions.erf)
+    computed = dict.fromkeys((4,), real_functions.erf)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return _gaussian(x, 2 / math.sqrt(math.pi))
@@ -43,7 +43,7 @@ class Erf(Special):
 class Erfc(Special):
     """1 - erf(x), exact in the tail."""
 
-    computed = dict.fromkeys((4, 8), accurate_functions.erfc)
+    computed = dict.fromkeys((4, 8), real_functions.erfc)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return _gaussian(x, -2 / math.sqrt(math.pi))
@@ -55,7 +55,7 @@ class LogAddExp(Special):
     refined: bool
 
     def lower(self, build: Any, x: Any, y: Any) -> Any:
-        compute = lambda a, b: accurate_functions.logaddexp(a, b, self.refined)  # noqa: E731
+        compute = lambda a, b: real_functions.logaddexp(a, b, self.refined)  # noqa: E731
         lower = build.map if self.refined else build.apply
         return lower(widened(compute), *spread_all(build, self, (x, y)))
 
@@ -69,7 +69,7 @@ class LogAddExp(Special):
 class Ndtr(Special):
     """The distribution function of the standard normal distribution, exact in both tails."""
 
-    computed = dict.fromkeys((4, 8), accurate_functions.ndtr)
+    computed = dict.fromkeys((4, 8), real_functions.ndtr)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.mul(elementary.exp(elementwise.mul(elementwise.mul(x, x), -0.5)), 1 / math.sqrt(2 * math.pi))
@@ -78,10 +78,10 @@ class Ndtr(Special):
 class LogNdtr(Special):
     """The logarithm of the normal distribution function, exact in both tails."""
 
-    computed = dict.fromkeys((4, 8), accurate_functions.log_ndtr)
+    computed = dict.fromkeys((4, 8), real_functions.log_ndtr)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
-        scaled = widened(accurate_functions.erfcx)(elementwise.mul(x, -math.sqrt(0.5)))
+        scaled = widened(real_functions.erfcx)(elementwise.mul(x, -math.sqrt(0.5)))
         return elementwise.div(math.sqrt(2 / math.pi), scaled)
 
 
@@ -101,7 +101,7 @@ class ErfInv(Special):
 class Lgamma(Special):
     """The logarithm of the absolute value of the gamma function."""
 
-    computed = dict.fromkeys((4, 8), accurate_functions.lgamma)
+    computed = dict.fromkeys((4, 8), real_functions.lgamma)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return digamma(x)
@@ -110,7 +110,7 @@ class Lgamma(Special):
 class Digamma(Special):
     """The derivative of lgamma."""
 
-    computed = dict.fromkeys((4, 8), accurate_functions.digamma)
+    computed = dict.fromkeys((4, 8), real_functions.digamma)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return polygamma(one_like(x), x)
@@ -209,7 +209,7 @@ class Entr(Special):
 class BesselI1e(Special):
     """exp(-abs(x)) times the modified Bessel function of order 1."""
 
-    computed = dict.fromkeys((4, 8), accurate_functions.bessel_i1e)
+    computed = dict.fromkeys((4, 8), real_functions.bessel_i1e)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         # i0e(x) - i1e(x) * (sign(x) + 1 / x), which tends to 1/2 at 0
@@ -225,7 +225,7 @@ class BesselI1e(Special):
 class BesselI0e(Special):
     """exp(-abs(x)) times the modified Bessel function of order 0."""
 
-    computed = dict.fromkeys((4, 8), accurate_functions.bessel_i0e)
+    computed = dict.fromkeys((4, 8), real_functions.bessel_i0e)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.sub(bessel_i1e(x), elementwise.mul(elementary.sign(x), out))

@@ -10,21 +10,21 @@ from atled.optim.adam_family import NAdamW as NAdamW
 from atled.optim.adam_family import RMSprop as RMSprop
 from atled.optim.basic_optimizers import Adam as Adam
 from atled.optim.basic_optimizers import AdamW as AdamW
-from atled.optim.basic_optimizers import Decay as Decay
+from atled.optim.basic_optimizers import AddDecayedWeights as AddDecayedWeights
 from atled.optim.basic_optimizers import SGD as SGD
-from atled.optim.basic_optimizers import decay as decay
+from atled.optim.basic_optimizers import add_decayed_weights as add_decayed_weights
 from atled.optim.chain_and_groups import Chain as Chain
-from atled.optim.chain_and_groups import Groups as Groups
+from atled.optim.chain_and_groups import Partition as Partition
 from atled.optim.chain_and_groups import chain as chain
-from atled.optim.chain_and_groups import groups as groups
-from atled.optim.gradient_clipping import Clip as Clip
-from atled.optim.gradient_clipping import ClipAdaptive as ClipAdaptive
-from atled.optim.gradient_clipping import ClipLayers as ClipLayers
-from atled.optim.gradient_clipping import ClipValues as ClipValues
-from atled.optim.gradient_clipping import clip as clip
-from atled.optim.gradient_clipping import clip_adaptive as clip_adaptive
-from atled.optim.gradient_clipping import clip_layers as clip_layers
-from atled.optim.gradient_clipping import clip_values as clip_values
+from atled.optim.chain_and_groups import partition as partition
+from atled.optim.gradient_clipping import AdaptiveGradClip as AdaptiveGradClip
+from atled.optim.gradient_clipping import ClipByGlobalNorm as ClipByGlobalNorm
+from atled.optim.gradient_clipping import ClipByNorm as ClipByNorm
+from atled.optim.gradient_clipping import ClipByValue as ClipByValue
+from atled.optim.gradient_clipping import adaptive_grad_clip as adaptive_grad_clip
+from atled.optim.gradient_clipping import clip_by_global_norm as clip_by_global_norm
+from atled.optim.gradient_clipping import clip_by_norm as clip_by_norm
+from atled.optim.gradient_clipping import clip_by_value as clip_by_value
 from atled.optim.layerwise import Adafactor as Adafactor
 from atled.optim.layerwise import LAMB as LAMB
 from atled.optim.layerwise import LARS as LARS
@@ -34,22 +34,22 @@ from atled.optim.lbfgs import minimize as minimize
 from atled.optim.matrix_optimizers import Muon as Muon
 from atled.optim.matrix_optimizers import SOAP as SOAP
 from atled.optim.matrix_optimizers import orthogonalized as orthogonalized
-from atled.optim.noise_and_plateau import Noise as Noise
-from atled.optim.noise_and_plateau import Plateau as Plateau
-from atled.optim.noise_and_plateau import noise as noise
-from atled.optim.noise_and_plateau import plateau as plateau
+from atled.optim.noise_and_plateau import AddNoise as AddNoise
+from atled.optim.noise_and_plateau import ReduceOnPlateau as ReduceOnPlateau
+from atled.optim.noise_and_plateau import add_noise as add_noise
+from atled.optim.noise_and_plateau import reduce_on_plateau as reduce_on_plateau
 from atled.optim.optimizer import Optimizer as Optimizer
 from atled.optim.optimizer import Rule as Rule
 from atled.optim.optimizer import State as State
-from atled.optim.optimizer import apply as apply
-from atled.optim.optimizer import change as change
-from atled.optim.optimizer import norm as norm
+from atled.optim.optimizer import apply_updates as apply_updates
+from atled.optim.optimizer import global_norm as global_norm
+from atled.optim.optimizer import set_hyperparams as set_hyperparams
 from atled.optim.prodigy import Prodigy as Prodigy
 from atled.optim.schedules import Schedule as Schedule
 from atled.optim.schedules import cosine as cosine
 from atled.optim.schedules import exponential as exponential
 from atled.optim.schedules import inverse_sqrt as inverse_sqrt
-from atled.optim.schedules import joined as joined
+from atled.optim.schedules import join_schedules as join_schedules
 from atled.optim.schedules import linear as linear
 from atled.optim.schedules import one_cycle as one_cycle
 from atled.optim.schedules import piecewise as piecewise
@@ -62,12 +62,12 @@ from atled.optim.weight_averaging import ScheduleFree as ScheduleFree
 from atled.optim.weight_averaging import average as average
 from atled.optim.weight_averaging import schedule_free_adamw as schedule_free_adamw
 from atled.optim.wrappers import Accumulate as Accumulate
+from atled.optim.wrappers import ApplyIfFinite as ApplyIfFinite
 from atled.optim.wrappers import LossScale as LossScale
 from atled.optim.wrappers import SAM as SAM
-from atled.optim.wrappers import SkipNotFinite as SkipNotFinite
 from atled.optim.wrappers import Wrapped as Wrapped
 from atled.optim.wrappers import accumulate as accumulate
-from atled.optim.wrappers import skip_not_finite as skip_not_finite
+from atled.optim.wrappers import apply_if_finite as apply_if_finite
 
 __all__ = [
     "AMSGrad",
@@ -78,14 +78,15 @@ __all__ = [
     "Adagrad",
     "Adam",
     "AdamW",
+    "AdaptiveGradClip",
+    "AddDecayedWeights",
+    "AddNoise",
+    "ApplyIfFinite",
     "Average",
     "Chain",
-    "Clip",
-    "ClipAdaptive",
-    "ClipLayers",
-    "ClipValues",
-    "Decay",
-    "Groups",
+    "ClipByGlobalNorm",
+    "ClipByNorm",
+    "ClipByValue",
     "LAMB",
     "LARS",
     "LBFGS",
@@ -96,47 +97,46 @@ __all__ = [
     "Muon",
     "NAdam",
     "NAdamW",
-    "Noise",
     "Optimizer",
-    "Plateau",
+    "Partition",
     "Prodigy",
     "RMSprop",
+    "ReduceOnPlateau",
     "Rule",
     "SAM",
     "SGD",
     "SOAP",
     "Schedule",
     "ScheduleFree",
-    "SkipNotFinite",
     "State",
     "Wrapped",
     "accumulate",
-    "apply",
+    "adaptive_grad_clip",
+    "add_decayed_weights",
+    "add_noise",
+    "apply_if_finite",
+    "apply_updates",
     "average",
     "chain",
-    "change",
-    "clip",
-    "clip_adaptive",
-    "clip_layers",
-    "clip_values",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "clip_by_value",
     "cosine",
-    "decay",
     "exponential",
-    "groups",
+    "global_norm",
     "inverse_sqrt",
-    "joined",
+    "join_schedules",
     "linear",
     "minimize",
-    "noise",
-    "norm",
     "one_cycle",
     "orthogonalized",
+    "partition",
     "piecewise",
-    "plateau",
     "polynomial",
+    "reduce_on_plateau",
     "restarts",
     "schedule_free_adamw",
     "schedules",
-    "skip_not_finite",
+    "set_hyperparams",
     "warmup",
 ]

@@ -7,28 +7,30 @@ from typing import Any, ClassVar
 
 import atled.numpy as jnp
 from atled.core.array import ArrayLike
+from atled.core.former_names import formerly
 from atled.core.tree_registry import static, struct
 from atled.nn.module_filters import checked, matches
 from atled.optim.optimizer import Rule
 
 
+@formerly(rate="learning_rate")
 @struct
 class SGD(Rule):
     """Gradient descent, with momentum if it is not zero.
 
     >>> from atled import optim
     >>> optim.SGD(0.1, momentum=0.9)
-    SGD(rate=0.1, momentum=0.9, nesterov=False)
+    SGD(learning_rate=0.1, momentum=0.9, nesterov=False)
     """
 
-    rate: Any = static(default=1e-2)
+    learning_rate: Any = static(default=1e-2)
     momentum: float = static(default=0.0)
     nesterov: bool = static(default=False)
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
         """The rate, and the momentum if there is one."""
-        return ("rate", "momentum") if self.momentum else ("rate",)
+        return ("learning_rate", "momentum") if self.momentum else ("learning_rate",)
 
     @property
     def slots(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -38,33 +40,34 @@ class SGD(Rule):
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
         if not self.momentum:
-            return -h.rate * g, {}
+            return -h.learning_rate * g, {}
         velocity = h.momentum * s["velocity"] + g
-        return -h.rate * (g + h.momentum * velocity if self.nesterov else velocity), {"velocity": velocity}
+        return -h.learning_rate * (g + h.momentum * velocity if self.nesterov else velocity), {"velocity": velocity}
 
 
+@formerly(rate="learning_rate")
 @struct
 class Adam(Rule):
     """Adam: steps from running means of gradients and of their squares.
 
     >>> from atled import optim
     >>> optim.Adam(1e-3).numbers
-    ('rate', 'b1', 'b2', 'eps')
+    ('learning_rate', 'b1', 'b2', 'eps')
     """
 
-    rate: Any = static(default=1e-3)
+    learning_rate: Any = static(default=1e-3)
     b1: float = static(default=0.9)
     b2: float = static(default=0.999)
     eps: float = static(default=1e-8)
     slots: ClassVar[tuple[str, ...]] = ("first", "second")
     reals: ClassVar[tuple[str, ...]] = ("second",)
-    numbers: ClassVar[tuple[str, ...]] = ("rate", "b1", "b2", "eps")
+    numbers: ClassVar[tuple[str, ...]] = ("learning_rate", "b1", "b2", "eps")
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
         first, second = self.moments(g, s, h)
         step = self.mean(g, first, h) / (jnp.sqrt(second / h.second) + h.eps)
-        return -h.rate * step, {"first": first, "second": second}
+        return -h.learning_rate * step, {"first": first, "second": second}
 
     def moments(self, g: Any, s: dict[str, Any], h: Any) -> tuple[Any, Any]:
         """The running means of gradients and of their squares."""
@@ -85,73 +88,78 @@ def square(g: Any) -> Any:
 
 
 class Decaying(Rule):
-    """A rule with weight decay, restricted to the parameters that match the pattern `decays`."""
+    """A rule with weight decay, restricted to the parameters that match the pattern `weight_decay_mask`."""
 
-    decays: str | None
+    weight_decay_mask: str | None
 
     def check(self, paths: Sequence[str]) -> None:
         """Raise an error for a pattern that matches nothing."""
-        if self.decays is not None:
-            checked(f"{type(self).__name__}, decays", [self.decays], paths)
+        if self.weight_decay_mask is not None:
+            checked(f"{type(self).__name__}, weight_decay_mask", [self.weight_decay_mask], paths)
 
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
         """The hyperparameters of the parameter at a path."""
-        is_meant = self.decays is None or matches(self.decays, path)
-        return h if is_meant else {**h, "decay": 0.0}
+        is_meant = self.weight_decay_mask is None or matches(self.weight_decay_mask, path)
+        return h if is_meant else {**h, "weight_decay": 0.0}
 
 
+@formerly(rate="learning_rate", decay="weight_decay", decays="weight_decay_mask")
 @struct
 class AdamW(Adam, Decaying):
     """Adam with weight decay: each step also multiplies parameters by 1 - rate * decay.
 
-    `decays` is a pattern of paths, such as `"**/weight"`, to which the decay is restricted.
+    `weight_decay_mask` is a pattern of paths, such as `"**/weight"`, to which the decay is restricted.
 
     >>> from atled import optim
-    >>> optim.AdamW(1e-3, decay=0.1, decays="weight").decays
+    >>> optim.AdamW(1e-3, weight_decay=0.1, weight_decay_mask="weight").weight_decay_mask
     'weight'
     """
 
-    decay: float = static(default=1e-4)
-    decays: str | None = static(default=None)
-    numbers: ClassVar[tuple[str, ...]] = ("rate", "b1", "b2", "eps", "decay")
+    weight_decay: float = static(default=1e-4)
+    weight_decay_mask: str | None = static(default=None)
+    numbers: ClassVar[tuple[str, ...]] = ("learning_rate", "b1", "b2", "eps", "weight_decay")
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
         update, slots = Adam.rule(self, g, p, s, h)
-        return update - h.rate * h.decay * p, slots
+        return update - h.learning_rate * h.weight_decay * p, slots
 
 
+@formerly(decay="weight_decay", decays="weight_decay_mask")
 @struct
-class Decay(Decaying):
-    """Gradients with `decay` of the parameters added.
+class AddDecayedWeights(Decaying):
+    """Gradients with `weight_decay` of the parameters added.
 
-    >>> part, p = Decay(0.5), {"w": jnp.array([4.0])}
+    >>> part, p = AddDecayedWeights(0.5), {"w": jnp.array([4.0])}
     >>> part.update({"w": jnp.array([1.0])}, part.init(p), p)[0]["w"]
     Array([3.], dtype=float32)
     """
 
-    decay: Any = static(default=1e-4)
-    decays: str | None = static(default=None)
+    weight_decay: Any = static(default=1e-4)
+    weight_decay_mask: str | None = static(default=None)
     is_step: ClassVar[bool] = False
-    numbers: ClassVar[tuple[str, ...]] = ("decay",)
+    numbers: ClassVar[tuple[str, ...]] = ("weight_decay",)
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The gradient of one array plus the decay term."""
-        return g + h.decay * p, {}
+        return g + h.weight_decay * p, {}
 
 
-def decay(rate: ArrayLike | Callable[[Any], ArrayLike], pattern: str | None = None) -> Decay:
-    """Adds `rate * p` to the gradients of parameters, all or those that match a pattern; goes before an optimizer.
+def add_decayed_weights(
+    weight_decay: ArrayLike | Callable[[Any], ArrayLike], weight_decay_mask: str | None = None
+) -> AddDecayedWeights:
+    """Adds `weight_decay * p` to the gradients of parameters, all or those that match a pattern; goes before an
+    optimizer.
 
-    This is the gradient of `rate / 2` times the sum of squares. The following optimizer's rate scales it (L2
+    This is the gradient of `weight_decay / 2` times the sum of squares. The following optimizer's rate scales it (L2
     regularization).
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
-    >>> sgd = optim.chain(optim.decay(0.5, "weight"), optim.SGD(1.0))
+    >>> sgd = optim.chain(optim.add_decayed_weights(0.5, "weight"), optim.SGD(1.0))
     >>> params = {"bias": jnp.ones(1), "weight": jnp.ones(1)}
     >>> zeros = {"bias": jnp.zeros(1), "weight": jnp.zeros(1)}
     >>> sgd.step(params, zeros, sgd.init(params))[0]
     {'bias': Array([1.], dtype=float32), 'weight': Array([0.5], dtype=float32)}
     """
-    return Decay(rate, pattern)
+    return AddDecayedWeights(weight_decay, weight_decay_mask)

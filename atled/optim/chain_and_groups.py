@@ -1,4 +1,4 @@
-"""Combined optimizers: in sequence (`chain`), and by parameter paths (`groups`)."""
+"""Combined optimizers: in sequence (`chain`), and by parameter paths (`partition`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from atled.core import errors, tree
 from atled.core.array import describe
 from atled.core.tree_registry import static, struct
 from atled.nn.module_filters import checked, matches, paths
-from atled.optim.basic_optimizers import Decay
+from atled.optim.basic_optimizers import AddDecayedWeights
 from atled.optim.optimizer import Optimizer, handed, trained
 
 
@@ -18,8 +18,8 @@ class Chain(Optimizer):
     """Optimizers in sequence: each gets the updates of the previous one.
 
     >>> from atled import optim
-    >>> optim.chain(optim.clip(1.0), optim.SGD(0.1)).parts[0]
-    Clip(limit=1.0)
+    >>> optim.chain(optim.clip_by_global_norm(1.0), optim.SGD(0.1)).parts[0]
+    ClipByGlobalNorm(max_norm=1.0)
     """
 
     parts: tuple[Optimizer, ...] = static(default=())
@@ -30,7 +30,7 @@ class Chain(Optimizer):
                 raise TypeError(
                     errors.explained(
                         f"optim.chain: the parts must be optimizers; got {describe(part)} at position {i}.",
-                        "optim.chain(optim.clip(1.0), optim.AdamW(1e-3)).",
+                        "optim.chain(optim.clip_by_global_norm(1.0), optim.AdamW(1e-3)).",
                     )
                 )
             _check_place(part, self.parts[:i])
@@ -55,9 +55,9 @@ class Chain(Optimizer):
         """Whether there is a `LossScale` inside."""
         return any([p.has_scale for p in self.parts])
 
-    def init(self, model: Any, *, split: str | None = None) -> tuple[Any, ...]:
+    def init(self, model: Any, *, mesh_axis: str | None = None) -> tuple[Any, ...]:
         """The states of the parts."""
-        return tuple([p.init(model, split=split) for p in self.parts])
+        return tuple([p.init(model, mesh_axis=mesh_axis) for p in self.parts])
 
     def update(self, grads: Any, state: tuple[Any, ...], model: Any, **values: Any) -> tuple[Any, tuple[Any, ...]]:
         """The updates of the last part."""
@@ -75,16 +75,16 @@ class Chain(Optimizer):
             after.append(own)
         return grads, tuple(after)
 
-    def scaled(self, value: Any, state: tuple[Any, ...]) -> Any:
+    def scale_loss(self, value: Any, state: tuple[Any, ...]) -> Any:
         """The value of a loss, with the loss scale of the parts."""
         for part, own in zip(self.parts, state, strict=True):
-            value = part.scaled(value, own)
+            value = part.scale_loss(value, own)
         return value
 
-    def evaluated(self, model: Any, state: tuple[Any, ...]) -> Any:
+    def eval_model(self, model: Any, state: tuple[Any, ...]) -> Any:
         """The model for evaluation, with weights averaged by the parts."""
         for part, own in zip(self.parts, state, strict=True):
-            model = part.evaluated(model, own)
+            model = part.eval_model(model, own)
         return model
 
 
@@ -92,20 +92,20 @@ def _check_place(part: Optimizer, before: Sequence[Optimizer]) -> None:
     """Raise an error for a part that is not allowed at its position in a chain."""
     name, i = type(part).__name__, len(before)
     keeping = [type(p).__name__ for p in before if p.keeps_weights]
-    if isinstance(part, Decay) and any([p.is_step for p in before]):
-        problem = f"decay adds to gradients, so it goes before the optimizer; got it at position {i}."
-        way_out = "optim.chain(optim.decay(1e-4), optimizer)."
+    if isinstance(part, AddDecayedWeights) and any([p.is_step for p in before]):
+        problem = f"add_decayed_weights adds to gradients, so it goes before the optimizer; got it at position {i}."
+        way_out = "optim.chain(optim.add_decayed_weights(1e-4), optimizer)."
     elif keeping:
         problem = (
             f"{keeping[0]} keeps its own copy of the weights, so its steps must not be changed; got {name} after it."
         )
-        way_out = "put it inside: optim.average(optim.chain(optim.SGD(0.1), optim.plateau()))."
+        way_out = "put it inside: optim.average(optim.chain(optim.SGD(0.1), optim.reduce_on_plateau()))."
     elif part.has_scale and before:
         problem = f"LossScale must be outermost, or first, since it scales gradients; got it at position {i}."
-        way_out = "optim.LossScale(optim.chain(optim.clip(1.0), optimizer))."
+        way_out = "optim.LossScale(optim.chain(optim.clip_by_global_norm(1.0), optimizer))."
     elif "loss" in part.takes and before:
         problem = f"{name} evaluates the loss itself, so parts before it have no effect; got it at position {i}."
-        way_out = "put the other parts inside: optim.SAM(optim.chain(optim.clip(1.0), optimizer))."
+        way_out = "put the other parts inside: optim.SAM(optim.chain(optim.clip_by_global_norm(1.0), optimizer))."
     else:
         return
     raise ValueError(errors.explained(f"optim.chain: {problem}", way_out))
@@ -115,18 +115,18 @@ def chain(*parts: Optimizer) -> Chain:
     """Optimizers one after the other.
 
     >>> from atled import optim
-    >>> optim.chain(optim.clip(1.0), optim.SGD(0.1))
-    Chain(parts=(Clip(limit=1.0), SGD(rate=0.1, momentum=0.0, nesterov=False)))
+    >>> optim.chain(optim.clip_by_global_norm(1.0), optim.SGD(0.1))
+    Chain(parts=(ClipByGlobalNorm(max_norm=1.0), SGD(learning_rate=0.1, momentum=0.0, nesterov=False)))
     """
     return Chain(parts)
 
 
 @struct
-class Groups(Optimizer):
+class Partition(Optimizer):
     """An optimizer for each pattern of paths; the first match applies. None leaves parameters unchanged.
 
     >>> from atled import optim
-    >>> optim.groups({"bias": optim.SGD(0.1), "**": None}).parts[1]
+    >>> optim.partition({"bias": optim.SGD(0.1), "**": None}).parts[1]
     ('**', None)
     """
 
@@ -146,15 +146,15 @@ class Groups(Optimizer):
         """The keyword arguments that the parts take."""
         return tuple(sorted({n for _, p in self.parts if p is not None for n in p.takes}))
 
-    def init(self, model: Any, *, split: str | None = None) -> dict[str, Any]:
+    def init(self, model: Any, *, mesh_axis: str | None = None) -> dict[str, Any]:
         """The states, by pattern."""
         leaves, structure = tree.flatten(model)
-        checked("optim.groups", [pattern for pattern, _ in self.parts], paths(structure))
+        checked("optim.partition", [pattern for pattern, _ in self.parts], paths(structure))
         for path, is_meant in zip(paths(structure), trained(structure, leaves), strict=True):
             if is_meant:
                 self._group(path)
         return {
-            pattern: part.init(structure.unflatten(self._own(leaves, structure, i)), split=split)
+            pattern: part.init(structure.unflatten(self._own(leaves, structure, i)), mesh_axis=mesh_axis)
             for i, (pattern, part) in enumerate(self.parts)
             if part is not None
         }
@@ -174,17 +174,17 @@ class Groups(Optimizer):
                 updates[j] = u if u is not None else updates[j]
         return structure.unflatten(updates), after
 
-    def evaluated(self, model: Any, state: dict[str, Any]) -> Any:
+    def eval_model(self, model: Any, state: dict[str, Any]) -> Any:
         """The model for evaluation, with weights averaged by the parts."""
         leaves, structure = tree.flatten(model)
         params = list(leaves)
         for i, (pattern, part) in enumerate(self.parts):
             if part is not None:
-                mine = part.evaluated(structure.unflatten(self._own(leaves, structure, i)), state[pattern])
+                mine = part.eval_model(structure.unflatten(self._own(leaves, structure, i)), state[pattern])
                 params = [y if x is None else x for x, y in zip(structure.flatten_up_to(mine), params, strict=True)]
         return structure.unflatten(params)
 
-    def _own(self, leaves: list[Any], structure: tree.Structure, number: int) -> list[Any]:
+    def _own(self, leaves: list[Any], structure: tree.TreeDef, number: int) -> list[Any]:
         """The leaves of one group, None in place of others."""
         owners = [next((i for i, (p, _) in enumerate(self.parts) if matches(p, q)), None) for q in paths(structure)]
         return [x if i == number else None for x, i in zip(leaves, owners, strict=True)]
@@ -193,7 +193,7 @@ class Groups(Optimizer):
         if not any([matches(pattern, path) for pattern, _ in self.parts]):
             raise ValueError(
                 errors.explained(
-                    f"optim.groups: every parameter must be in a group; {path} matches no pattern.",
+                    f"optim.partition: every parameter must be in a group; {path} matches no pattern.",
                     "a last group '**' for the rest.",
                 )
             )
@@ -206,29 +206,29 @@ def _check_group(pattern: str, part: Any) -> None:
     if not isinstance(part, Optimizer):
         raise TypeError(
             errors.explained(
-                f"optim.groups: the parts must be optimizers, or None; got {describe(part)} for {pattern!r}.",
-                "optim.groups({'head': optim.SGD(0.1), '**': None}).",
+                f"optim.partition: the parts must be optimizers, or None; got {describe(part)} for {pattern!r}.",
+                "optim.partition({'head': optim.SGD(0.1), '**': None}).",
             )
         )
     name = type(part).__name__
     if part.has_scale:
-        problem, way_out = "LossScale goes around all groups", "optim.LossScale(optim.groups(parts))."
+        problem, way_out = "LossScale goes around the whole partition", "optim.LossScale(optim.partition(parts))."
     elif "loss" in part.takes:
         problem = "an optimizer that evaluates the loss needs the whole model"
-        way_out = "optim.SAM(optim.groups(parts)), or nn.freeze for what is to stay."
+        way_out = "optim.SAM(optim.partition(parts)), or nn.freeze for what is to stay."
     else:
         return
-    raise ValueError(errors.explained(f"optim.groups: {problem}; got {name} for {pattern!r}.", way_out))
+    raise ValueError(errors.explained(f"optim.partition: {problem}; got {name} for {pattern!r}.", way_out))
 
 
-def groups(parts: Mapping[str, Optimizer | None]) -> Groups:
+def partition(parts: Mapping[str, Optimizer | None]) -> Partition:
     """An optimizer for each pattern of paths; the first match applies, and None leaves parameters unchanged.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
-    >>> by_part = optim.groups({"head": optim.SGD(1.0), "**": None})
+    >>> by_part = optim.partition({"head": optim.SGD(1.0), "**": None})
     >>> params = {"body": jnp.ones(1), "head": jnp.ones(1)}
     >>> by_part.step(params, params, by_part.init(params))[0]
     {'body': Array([1.], dtype=float32), 'head': Array([0.], dtype=float32)}
     """
-    return Groups(tuple(parts.items()))
+    return Partition(tuple(parts.items()))

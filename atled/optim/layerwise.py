@@ -5,52 +5,55 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import atled.numpy as jnp
+from atled.core.former_names import formerly
 from atled.core.tree_registry import static, struct
 from atled.optim.basic_optimizers import AdamW, Decaying, square
-from atled.optim.optimizer import norm
+from atled.optim.optimizer import global_norm
 
 
 def _trusted(step: Any, p: Any, trust: Any = 1.0, eps: Any = 0.0) -> Any:
     """A step rescaled to `trust` times the parameter's norm; unchanged if either norm is zero."""
-    own, length = norm(p), norm(step)
+    own, length = global_norm(p), global_norm(step)
     is_zero = (own == 0) | (length == 0)
     return step * jnp.where(is_zero, 1, trust * own / jnp.where(is_zero, 1, length + eps))
 
 
+@formerly(rate="learning_rate", decay="weight_decay", decays="weight_decay_mask", trust="trust_coefficient")
 @struct
 class LARS(Decaying):
     """SGD with momentum whose steps are a fixed fraction of each array's norm (You et al., 2017), for large batches.
 
-    `d = g + decay p`, scaled by `trust |p| / (|d| + eps)`, `u = momentum u + rate d`, `p -= u`.
+    `d = g + decay p`, scaled by `trust_coefficient |p| / (|d| + eps)`, `u = momentum u + rate d`, `p -= u`.
 
     >>> from atled import optim
-    >>> optim.LARS(0.1, decay=1e-4).slots
+    >>> optim.LARS(0.1, weight_decay=1e-4).slots
     ('velocity',)
     """
 
-    rate: Any = static(default=1.0)
+    learning_rate: Any = static(default=1.0)
     momentum: float = static(default=0.9)
-    trust: float = static(default=1e-3)
-    decay: float = static(default=0.0)
+    trust_coefficient: float = static(default=1e-3)
+    weight_decay: float = static(default=0.0)
     eps: float = static(default=0.0)
-    decays: str | None = static(default=None)
+    weight_decay_mask: str | None = static(default=None)
     nesterov: bool = static(default=False)
     slots: ClassVar[tuple[str, ...]] = ("velocity",)
-    numbers: ClassVar[tuple[str, ...]] = ("rate", "momentum", "trust", "decay", "eps")
+    numbers: ClassVar[tuple[str, ...]] = ("learning_rate", "momentum", "trust_coefficient", "weight_decay", "eps")
     is_elementwise: ClassVar[bool] = False
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
-        step = h.rate * _trusted(g + h.decay * p, p, h.trust, h.eps)
+        step = h.learning_rate * _trusted(g + h.weight_decay * p, p, h.trust_coefficient, h.eps)
         velocity = h.momentum * s["velocity"] + step
         return -(step + h.momentum * velocity if self.nesterov else velocity), {"velocity": velocity}
 
 
+@formerly(rate="learning_rate", decay="weight_decay", decays="weight_decay_mask")
 @struct
 class LAMB(AdamW):
     """AdamW whose steps have the norm of each array, times the rate (You et al., 2020), for large batches.
 
-    With d Adam's step and its decay, `p -= rate |p| / |d| d`; arrays or steps that are zero take `rate d`.
+    Let d be Adam's step including decay: `p -= rate |p| / |d| d`; arrays or steps that are zero take `rate d`.
 
     >>> from atled import optim
     >>> optim.LAMB(1e-3).eps
@@ -58,24 +61,34 @@ class LAMB(AdamW):
     """
 
     eps: float = static(default=1e-6)
-    decay: float = static(default=0.0)
+    weight_decay: float = static(default=0.0)
     is_elementwise: ClassVar[bool] = False
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
         first, second = self.moments(g, s, h)
-        step = self.mean(g, first, h) / (jnp.sqrt(second / h.second) + h.eps) + h.decay * p
-        return -h.rate * _trusted(step, p), {"first": first, "second": second}
+        step = self.mean(g, first, h) / (jnp.sqrt(second / h.second) + h.eps) + h.weight_decay * p
+        return -h.learning_rate * _trusted(step, p), {"first": first, "second": second}
 
 
+@formerly(
+    rate="learning_rate",
+    decay="weight_decay",
+    decays="weight_decay_mask",
+    power="decay_rate",
+    limit="clipping_threshold",
+    small="min_parameter_scale",
+    least="min_dim_size_to_factor",
+    is_relative="multiply_by_parameter_scale",
+)
 @struct
 class Adafactor(Decaying):
     """Adam's scaling with little memory (Shazeer and Stern, 2018): squares of matrices factored into rows and columns.
 
-    In step t, the running mean of squares has decay `b = 1 - t**-power`. If the two longest axes of an array both have
-    at least `least` entries, only row and column means of the squares are stored; otherwise all squares. Steps are
-    clipped to a root mean square of `limit`, and scaled by `rate` times the root mean square of their array, at least
-    `small`.
+    In step t, the running mean of squares has decay `b = 1 - t**-decay_rate`. If the two longest axes of an array both
+    have at least `min_dim_size_to_factor` entries, only row and column means of the squares are stored; otherwise all
+    squares. Steps are clipped to a root mean square of `clipping_threshold`, and scaled by `learning_rate` times the
+    root mean square of their array, at least `min_parameter_scale`.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -84,23 +97,31 @@ class Adafactor(Decaying):
     ((256,), (128,), None)
     """
 
-    rate: Any = static(default=1e-2)
-    power: float = static(default=0.8)
-    limit: float = static(default=1.0)
-    small: float = static(default=1e-3)
+    learning_rate: Any = static(default=1e-2)
+    decay_rate: float = static(default=0.8)
+    clipping_threshold: float = static(default=1.0)
+    min_parameter_scale: float = static(default=1e-3)
     eps: float = static(default=1e-30)
     momentum: float = static(default=0.0)
-    decay: float = static(default=0.0)
-    decays: str | None = static(default=None)
-    least: int = static(default=128)
-    is_relative: bool = static(default=True)
+    weight_decay: float = static(default=0.0)
+    weight_decay_mask: str | None = static(default=None)
+    min_dim_size_to_factor: int = static(default=128)
+    multiply_by_parameter_scale: bool = static(default=True)
     reals: ClassVar[tuple[str, ...]] = ("rows", "columns", "squares")
     is_elementwise: ClassVar[bool] = False
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
         """The momentum is a hyperparameter only if it is not None."""
-        return ("rate", "power", "limit", "small", "eps", "decay", *["momentum"] * bool(self.momentum))
+        return (
+            "learning_rate",
+            "decay_rate",
+            "clipping_threshold",
+            "min_parameter_scale",
+            "eps",
+            "weight_decay",
+            *["momentum"] * bool(self.momentum),
+        )
 
     @property
     def slots(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -110,7 +131,7 @@ class Adafactor(Decaying):
     def _factored(self, dims: tuple[int, ...]) -> tuple[int, int] | None:
         """The two longest axes, the longer last, if they are long enough."""
         order = sorted(range(len(dims)), key=lambda a: dims[a])
-        return (order[-2], order[-1]) if len(dims) > 1 and dims[order[-2]] >= self.least else None
+        return (order[-2], order[-1]) if len(dims) > 1 and dims[order[-2]] >= self.min_dim_size_to_factor else None
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Row means lack the shorter of the two axes, column means the longer one; unfactored squares have all."""
@@ -125,7 +146,7 @@ class Adafactor(Decaying):
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
         """The decay of squares in this step."""
-        return {"b": 1 - t**-h.power}
+        return {"b": 1 - t**-h.decay_rate}
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
         """The update of one array."""
@@ -141,12 +162,12 @@ class Adafactor(Decaying):
             }
             rows, columns = jnp.expand_dims(new["rows"], short), jnp.expand_dims(new["columns"], long)
             step = g / jnp.sqrt(rows) / jnp.sqrt(columns / columns.mean(short, keepdims=True))
-        step = h.rate * step / jnp.maximum(1, _rms(step) / h.limit)
-        if self.is_relative:
-            step = step * jnp.maximum(_rms(p), h.small)
+        step = h.learning_rate * step / jnp.maximum(1, _rms(step) / h.clipping_threshold)
+        if self.multiply_by_parameter_scale:
+            step = step * jnp.maximum(_rms(p), h.min_parameter_scale)
         if self.momentum:
             step = new["velocity"] = h.momentum * s["velocity"] + (1 - h.momentum) * step
-        return -(step + h.decay * p), new
+        return -(step + h.weight_decay * p), new
 
 
 def _rms(x: Any) -> Any:

@@ -11,12 +11,13 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import type_of
+from atled.core.former_names import formerly
 from atled.core.tree_registry import static, struct
 from atled.higher_order.scan import scan
 from atled.optim.optimizer import (
     Optimizer,
     State,
-    apply,
+    apply_updates,
     first_numbers,
     like,
     mapped,
@@ -38,6 +39,7 @@ def _dot(a: Any, b: Any, dtype: Any) -> Any:
     return sum([jnp.sum((x.conj() * y).real).astype(dtype) for x, y in pairs], jnp.zeros((), dtype))
 
 
+@formerly(rate="learning_rate", memory="memory_size", searches="max_linesearch_steps")
 @struct
 class LBFGS(Optimizer):
     """L-BFGS: quasi-Newton steps from the last few gradient changes, with a line search (Nocedal, 1980), for full
@@ -45,8 +47,9 @@ class LBFGS(Optimizer):
 
     With s the last steps, y the changes of gradients along them and `r = 1 / s·y`, the direction is `-H g`, where
     `H = V* H V + r s s*`, `V = I - r y s*`, and first `H = s·y / y·y`. The first direction is -g, not longer than 1.
-    The length along it meets the strong Wolfe conditions, or is the best of `searches` points; it is `rate` if
-    `searches` is 0. Pairs without positive curvature, `s·y <= 0`, are skipped. The loss is evaluated in the step.
+    The length along it meets the strong Wolfe conditions, or is the best of `max_linesearch_steps` points; it is
+    `learning_rate` if `max_linesearch_steps` is 0. Pairs without positive curvature, `s·y <= 0`, are skipped. The loss
+    is evaluated in the step.
 
     >>> from atled import optim
     >>> import atled, atled.numpy as jnp
@@ -60,34 +63,36 @@ class LBFGS(Optimizer):
     True
     """
 
-    rate: Any = static(default=1.0)
-    memory: int = static(default=10)
-    searches: int = static(default=20)
-    numbers: ClassVar[tuple[str, ...]] = ("rate",)
+    learning_rate: Any = static(default=1.0)
+    memory_size: int = static(default=10)
+    max_linesearch_steps: int = static(default=20)
+    numbers: ClassVar[tuple[str, ...]] = ("learning_rate",)
 
     def __post_init__(self) -> None:
-        whole(self, "LBFGS", "memory", "searches")
-        if self.memory < 1 or self.searches < 0:
+        whole(self, "LBFGS", "memory_size", "max_linesearch_steps")
+        if self.memory_size < 1 or self.max_linesearch_steps < 0:
             raise ValueError(
                 errors.explained(
-                    f"LBFGS: memory must be 1 or more, searches 0 or more; got {self.memory}, {self.searches}."
+                    "LBFGS: memory_size must be 1 or more, max_linesearch_steps 0 or more; got "
+                    f"{self.memory_size}, {self.max_linesearch_steps}."
                 )
             )
 
     @property
     def takes(self) -> tuple[str, ...]:  # type: ignore[override]
         """The loss and its value, if there is a line search."""
-        return ("loss", "value") if self.searches else ()
+        return ("loss", "value") if self.max_linesearch_steps else ()
 
-    def init(self, model: Any, *, split: str | None = None) -> State:
+    def init(self, model: Any, *, mesh_axis: str | None = None) -> State:
         """The state before the first step."""
         leaves, structure = tree.flatten(model)
         dtype = number_dtype(leaves, trained(structure, leaves))
         hyper, scheduled = first_numbers(self, self.numbers, dtype)
         slots = {
-            "steps": like(model, 0, split, (self.memory,)), "changes": like(model, 0, split, (self.memory,)),
-            "inverses": jnp.zeros(self.memory, dtype), "curvature": jnp.ones((), dtype),
-            "last": like(model, None, split), "gradients": like(model, 0, split),
+            "steps": like(model, 0, mesh_axis, (self.memory_size,)),
+            "changes": like(model, 0, mesh_axis, (self.memory_size,)),
+            "inverses": jnp.zeros(self.memory_size, dtype), "curvature": jnp.ones((), dtype),
+            "last": like(model, None, mesh_axis), "gradients": like(model, 0, mesh_axis),
         }  # fmt: skip
         return State(jnp.zeros((), "int32"), hyper, slots, scheduled, "LBFGS")
 
@@ -99,7 +104,7 @@ class LBFGS(Optimizer):
         here = mapped(lambda _, p: wide(p), model, old["last"], model)
         dtype = old["inverses"].dtype
         memory = self._remembered(old, state.step, here, g)
-        order = (state.step + np.arange(self.memory)) % self.memory  # the oldest first
+        order = (state.step + np.arange(self.memory_size)) % self.memory_size  # the oldest first
         is_first = state.step == 0
         length = jnp.sqrt(_dot(g, g, dtype))
         plain = jnp.minimum(1, 1 / jnp.where(length == 0, 1, length))
@@ -108,14 +113,20 @@ class LBFGS(Optimizer):
         is_lost = ~(slope < 0)  # not a descent direction, or NaN: use the gradient, and reset the memory
         direction = tree.map(lambda d, g: jnp.where(is_lost, -plain.astype(jnp.abs(g).dtype) * g, d), direction, g)
         memory["inverses"] = jnp.where(is_lost, 0, memory["inverses"])
-        far = numbers.rate
-        if self.searches:
+        far = numbers.learning_rate
+        if self.max_linesearch_steps:
             far = _length(
-                loss, model, direction, value, jnp.where(is_lost, -plain * length**2, slope), far, self.searches
+                loss,
+                model,
+                direction,
+                value,
+                jnp.where(is_lost, -plain * length**2, slope),
+                far,
+                self.max_linesearch_steps,
             )
         updates = mapped(lambda d, g: g if g is None else far.astype(jnp.abs(d).dtype) * d, model, direction, grads)
         slots = {**memory, "last": here, "gradients": g}
-        return updates, State(state.step + 1, state.hyper, slots, scheduled, state.of)
+        return updates, State(state.step + 1, state.hyperparams, slots, scheduled, state.of)
 
     def _remembered(self, old: dict[str, Any], step: Any, here: Any, g: Any) -> dict[str, Any]:
         """The memory with the last step, and the change of gradients along it."""
@@ -124,7 +135,7 @@ class LBFGS(Optimizer):
         product, size = _dot(s, y, dtype), _dot(y, y, dtype)
         is_useful = (step > 0) & (product > 0)
         inverse = jnp.where(is_useful, 1 / jnp.where(is_useful, product, 1), 0)
-        place = (step - 1) % self.memory
+        place = (step - 1) % self.memory_size
         put = lambda xs, x: xs.at[place].set(jnp.where(step > 0, x, jnp.zeros_like(x)))  # noqa: E731
         return {
             "steps": tree.map(put, old["steps"], s),
@@ -164,7 +175,7 @@ def _length(loss: Any, model: Any, direction: Any, value: Any, slope: Any, first
     both = uphills(loss)
 
     def evaluate(at: Any) -> Point:
-        moved = apply(model, mapped(lambda d: at.astype(jnp.abs(d).dtype) * d, model, direction))
+        moved = apply_updates(model, mapped(lambda d: at.astype(jnp.abs(d).dtype) * d, model, direction))
         new_value, grads = both(moved)
         slopes = mapped(
             lambda d, g: None if g is None else jnp.sum((g.conj() * d).real).astype(slope.dtype),
@@ -201,17 +212,18 @@ class Minimum:
     evaluations: Any
 
 
+@formerly(f="fun", tolerance="tol", steps="maxiter", memory="memory_size", searches="max_linesearch_steps")
 def minimize(
-    f: Callable[..., Any], x0: Any, *args: Any, tolerance: float | None = None, steps: int | None = None,
-    memory: int = 10, searches: int = 30,
+    fun: Callable[..., Any], x0: Any, *args: Any, tol: float | None = None, maxiter: int | None = None,
+    memory_size: int = 10, max_linesearch_steps: int = 30,
 ) -> Minimum:  # fmt: skip
-    """A local minimum of `f(x, *args)` over trees x of real or complex arrays, from x0: L-BFGS in one compiled loop.
+    """A local minimum of `fun(x, *args)` over trees x of real or complex arrays, from x0: L-BFGS in one compiled loop.
 
     Args:
-        tolerance: the largest entry of the gradient at a minimum; by default the square root of the machine epsilon.
-        steps: the maximum number; by default 200 per parameter.
-        memory: the number of stored gradient changes.
-        searches: the maximum number of evaluations in one line search.
+        tol: the largest entry of the gradient at a minimum; by default the square root of the machine epsilon.
+        maxiter: the maximum number of steps; by default 200 per parameter.
+        memory_size: the number of stored gradient changes.
+        max_linesearch_steps: the maximum number of evaluations in one line search.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -232,11 +244,11 @@ def minimize(
             )
     if not tree.leaves(x0):
         raise ValueError(errors.explained("optim.minimize: x0 must have arrays; got none."))
-    return _minimized(f, x0, args, tolerance, steps, memory, searches)
+    return _minimized(fun, x0, args, tol, maxiter, memory_size, max_linesearch_steps)
 
 
-@functools.partial(jit, static_argnames=("f", "tolerance", "steps", "memory", "searches"))
-def _minimized(f: Any, x0: Any, args: Any, tolerance: Any, steps: Any, memory: int, searches: int) -> Minimum:
+@functools.partial(jit, static_argnames=("fun", "tol", "maxiter", "memory_size", "searches"))
+def _minimized(fun: Any, x0: Any, args: Any, tol: Any, maxiter: Any, memory_size: int, searches: int) -> Minimum:
     leaves, structure = tree.flatten(x0)
     leaves = [jnp.asarray(x) for x in leaves]
     flat = jnp.concatenate([x.ravel() for x in leaves])
@@ -248,10 +260,10 @@ def _minimized(f: Any, x0: Any, args: Any, tolerance: Any, steps: Any, memory: i
 
     eps = float(jnp.finfo(flat.dtype).eps)
     result = optimize.minimize(
-        lambda v: f(whole(v), *args), flat, method=optimize._LIMITED,
+        lambda v: fun(whole(v), *args), flat, method=optimize._LIMITED,
         options={
-            "gtol": eps**0.5 if tolerance is None else tolerance, "ftol": -np.inf, "maxcor": memory,
-            "maxls": searches, "maxiter": max(200 * flat.size, 1000) if steps is None else steps,
+            "gtol": eps**0.5 if tol is None else tol, "ftol": -np.inf, "maxcor": memory_size,
+            "maxls": searches, "maxiter": max(200 * flat.size, 1000) if maxiter is None else maxiter,
         },
     )  # fmt: skip
     return Minimum(

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import atled.numpy as jnp
 from atled.core.array import Array
+from atled.core.former_names import formerly
 from atled.core.tree_registry import static, struct
 from atled.higher_order.cond import cond
 from atled.optim.adam_family import NAdam
@@ -14,7 +15,8 @@ from atled.optim.basic_optimizers import Adam, AdamW, square
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 
-def orthogonalized(x: Array, steps: int = 5, eps: float = 1e-8) -> Array:
+@formerly(steps="ns_steps")
+def orthogonalized(x: Array, ns_steps: int = 5, eps: float = 1e-8) -> Array:
     """A matrix with about the same singular vectors whose singular values are between about 0.7 and 1.2.
 
     The Newton-Schulz iteration `x = a x + (b y + c y y) x` with `y = x x*`, on the matrix divided by its norm.
@@ -29,47 +31,56 @@ def orthogonalized(x: Array, steps: int = 5, eps: float = 1e-8) -> Array:
     is_tall = x.shape[0] > x.shape[1]
     x = x.T if is_tall else x
     x = x / (jnp.sqrt(jnp.sum(square(x))) + eps)
-    for _ in range(steps):
+    for _ in range(ns_steps):
         y = x @ x.T.conj()
         x = a * x + (b * y + c * y @ y) @ x
     return x.T if is_tall else x
 
 
+@formerly(
+    rate="learning_rate",
+    decay="weight_decay",
+    decays="weight_decay_mask",
+    adam_rate="adam_learning_rate",
+    adam_decay="adam_weight_decay",
+    steps="ns_steps",
+)
 @struct
 class Muon(AdamW):
     """Muon: orthogonalized momentum for matrices (Jordan et al., 2024); other arrays follow NAdamW.
 
     `m = momentum m + (1 - momentum) g`, corrected and with Nesterov's step as in `NAdam`; a matrix of m inputs and n
     outputs moves by `rate sqrt(max(1, n / m))` along the nearest orthogonal matrix. Matrices are arrays with two axes,
-    in a `Stack` with one more. Embeddings and the last layer should use Adam, by `optim.groups`. `adam_rate` is the
-    rate of other arrays, if it differs; `decay` is for matrices, `adam_decay` for other arrays.
+    in a `Stack` with one more. Embeddings and the last layer should use Adam, by `optim.partition`.
+    `adam_learning_rate` is the rate of other arrays, if it differs; `weight_decay` is for matrices, `adam_weight_decay`
+    for other arrays.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
-    >>> slots = optim.Muon(0.02, adam_rate=1e-3).init({"bias": jnp.ones(2), "weight": jnp.ones((3, 2))}).slots
+    >>> slots = optim.Muon(0.02, adam_learning_rate=1e-3).init({"bias": jnp.ones(2), "weight": jnp.ones((3, 2))}).slots
     >>> slots["second"]
     {'bias': Array([0., 0.], dtype=float32), 'weight': None}
     """
 
-    rate: Any = static(default=2e-2)
+    learning_rate: Any = static(default=2e-2)
     momentum: float = static(default=0.95)
-    decay: float = static(default=0.0)
-    adam_rate: Any = static(default=None)
-    adam_decay: float = static(default=0.0)
-    steps: int = static(default=5)
+    weight_decay: float = static(default=0.0)
+    adam_learning_rate: Any = static(default=None)
+    adam_weight_decay: float = static(default=0.0)
+    ns_steps: int = static(default=5)
     nesterov: bool = static(default=True)
     is_elementwise: ClassVar[bool] = False
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
         """Adam's rate is a separate hyperparameter only if it is given."""
-        own = () if self.adam_rate is None else ("adam_rate",)
-        return ("rate", "momentum", "b1", "b2", "eps", "decay", "adam_decay", *own)
+        own = () if self.adam_learning_rate is None else ("adam_learning_rate",)
+        return ("learning_rate", "momentum", "b1", "b2", "eps", "weight_decay", "adam_weight_decay", *own)
 
     def leaf(self, path: str, h: dict[str, Any]) -> dict[str, Any]:
         """The hyperparameters of the parameter at a path."""
         leaf_numbers = AdamW.leaf(self, path, h)
-        return leaf_numbers if leaf_numbers is h else {**leaf_numbers, "adam_decay": 0.0}
+        return leaf_numbers if leaf_numbers is h else {**leaf_numbers, "adam_weight_decay": 0.0}
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Matrices have no slot for squares."""
@@ -86,24 +97,32 @@ class Muon(AdamW):
         if p.ndim != 2:
             first, second = self.moments(g, s, h)
             mean = NAdam.mean(self, g, first, h) if self.nesterov else first / h.first  # type: ignore[arg-type]
-            step = mean / (jnp.sqrt(second / h.second) + h.eps) + h.adam_decay * p
-            rate = h.rate if self.adam_rate is None else h.adam_rate
+            step = mean / (jnp.sqrt(second / h.second) + h.eps) + h.adam_weight_decay * p
+            rate = h.learning_rate if self.adam_learning_rate is None else h.adam_learning_rate
             return -rate * step, {"first": first, "second": second}
         b = h.momentum
         mean = b * s["first"] + (1 - b) * g
         step = b * mean / h.own_ahead + (1 - b) * g / h.own if self.nesterov else mean / h.own
-        step = max(1.0, p.shape[1] / max(p.shape[0], 1)) ** 0.5 * orthogonalized(step, self.steps, h.eps)
-        return -h.rate * (step + h.decay * p), {"first": mean}
+        step = max(1.0, p.shape[1] / max(p.shape[0], 1)) ** 0.5 * orthogonalized(step, self.ns_steps, h.eps)
+        return -h.learning_rate * (step + h.weight_decay * p), {"first": mean}
 
 
+@formerly(
+    rate="learning_rate",
+    decay="weight_decay",
+    decays="weight_decay_mask",
+    shampoo="shampoo_beta",
+    every="precondition_frequency",
+    longest="max_precond_dim",
+)
 @struct
 class SOAP(AdamW):
     """AdamW in the eigenbasis of Shampoo (Vyas et al., 2024), for matrices; other arrays follow AdamW.
 
-    `L = b L + (1 - b) g g*` and `R = b R + (1 - b) g* g` with `b = shampoo`. Q and P are their eigenvectors: those of
-    the first gradient at first, then every `every` steps one step of orthogonal iteration, `Q = qr(L Q)`. The step is
-    Adam's for `Q* g P`, transformed back, with entries clipped to Adam's largest possible step, because the squares are
-    those of older bases. Matrices with an axis longer than `longest` follow AdamW.
+    `L = b L + (1 - b) g g*` and `R = b R + (1 - b) g* g` with `b = shampoo_beta`. Q and P are their eigenvectors: those
+    of the first gradient at first, then every `precondition_frequency` steps one step of orthogonal iteration, `Q =
+    qr(L Q)`. The step is Adam's for `Q* g P`, transformed back, with entries clipped to Adam's largest possible step,
+    because the squares are those of older bases. Matrices with an axis longer than `max_precond_dim` follow AdamW.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -112,18 +131,18 @@ class SOAP(AdamW):
     ((3, 3), (2, 2))
     """
 
-    rate: Any = static(default=3e-3)
+    learning_rate: Any = static(default=3e-3)
     b1: float = static(default=0.95)
     b2: float = static(default=0.95)
-    shampoo: float = static(default=0.95)
-    every: int = static(default=10)
-    longest: int = static(default=10000)
+    shampoo_beta: float = static(default=0.95)
+    precondition_frequency: int = static(default=10)
+    max_precond_dim: int = static(default=10000)
     slots: ClassVar[tuple[str, ...]] = ("first", "second", "left", "right", "left_basis", "right_basis")
-    numbers: ClassVar[tuple[str, ...]] = ("rate", "b1", "b2", "eps", "decay", "shampoo")
+    numbers: ClassVar[tuple[str, ...]] = ("learning_rate", "b1", "b2", "eps", "weight_decay", "shampoo_beta")
     is_elementwise: ClassVar[bool] = False
 
     def _is_matrix(self, dims: tuple[int, ...]) -> bool:
-        return len(dims) == 2 and max(dims) <= self.longest and min(dims) > 0
+        return len(dims) == 2 and max(dims) <= self.max_precond_dim and min(dims) > 0
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Matrices have square slots, too."""
@@ -137,7 +156,7 @@ class SOAP(AdamW):
         In a fixed basis, no mean is longer than `most` times the root of its mean square; after the basis has changed,
         it may be.
         """
-        turn = jnp.where(t == 1, 2, jnp.where(t % self.every == 0, 1, 0))
+        turn = jnp.where(t == 1, 2, jnp.where(t % self.precondition_frequency == 0, 1, 0))
         corrections, ratio = Adam.derived(self, h, t), h.b1**2 / h.b2
         total = jnp.where(ratio == 1, t, (1 - ratio**t) / jnp.where(ratio == 1, 1, 1 - ratio))
         most = (1 - h.b1) / corrections["first"] * jnp.sqrt(total * corrections["second"] / (1 - h.b2))
@@ -147,7 +166,7 @@ class SOAP(AdamW):
         """The update of one array."""
         if not self._is_matrix(p.shape):
             return AdamW.rule(self, g, p, s, h)
-        old = jnp.where(h.turn == 2, 0, h.shampoo)  # the first gradient is not averaged
+        old = jnp.where(h.turn == 2, 0, h.shampoo_beta)  # the first gradient is not averaged
         new = {
             "left": old * s["left"] + (1 - old) * g @ g.T.conj(),
             "right": old * s["right"] + (1 - old) * g.T.conj() @ g,
@@ -162,7 +181,7 @@ class SOAP(AdamW):
         step = mean / (jnp.sqrt(second / h.second) + h.eps)
         size = jnp.abs(step)
         step = q @ jnp.where(size > h.most, step * (h.most / jnp.where(size > h.most, size, 1)), step) @ r.T.conj()
-        return -h.rate * (step + h.decay * p), {"first": first, "second": second, **new}
+        return -h.learning_rate * (step + h.weight_decay * p), {"first": first, "second": second, **new}
 
 
 def _basis(turn: Any, x: Any, basis: Any) -> Any:

@@ -1,7 +1,8 @@
 """The base classes: `Optimizer` with `init`, `update`, `step`; and `Rule`, the update rule of one array.
 
 An optimizer is a frozen struct without arrays, compared by value. Its state is a tree with names: `step`, the
-hyperparameters in `hyper`, which can be read and changed without recompiling, and trees like the parameters in `slots`.
+hyperparameters in `hyperparams`, which can be read and changed without recompiling, and trees like the parameters in
+`slots`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import errors, tree, tree_registry
 from atled.core.array import Array, describe, type_of
+from atled.core.former_names import formerly
 from atled.core.program import Recorder
 from atled.core.sharding import NamedSharding, PartitionSpec, asked_sharding
 from atled.core.trace import responsible
@@ -31,23 +33,25 @@ from atled.staging.jit import jit
 from atled.transforms.vmap import vmap
 
 
+@formerly(hyper="hyperparams")
 @struct
 class State:
     """The state of an optimizer.
 
     >>> from atled import optim
     >>> state = optim.SGD(0.5, momentum=0.75).init({"w": jnp.zeros(2)})
-    >>> int(state.step), float(state.hyper["momentum"])
+    >>> int(state.step), float(state.hyperparams["momentum"])
     (0, 0.75)
     """
 
     step: Any  # the number of updates
-    hyper: dict[str, Any]  # hyperparameters, which can be changed
+    hyperparams: dict[str, Any]  # hyperparameters, which can be changed
     slots: dict[str, Any]
     scheduled: dict[str, Any] = dataclasses.field(default_factory=dict)  # last values of scheduled hyperparameters
-    of: str = static(default="")  # the optimizer's class, by which `change` distinguishes equal names
+    of: str = static(default="")  # the optimizer's class, by which `set_hyperparams` distinguishes equal names
 
 
+@formerly(evaluated="eval_model", scaled="scale_loss")
 class Optimizer:
     """Turns gradients into updates of parameters.
 
@@ -56,7 +60,7 @@ class Optimizer:
     >>> from atled import optim
     >>> sgd, p = optim.SGD(0.5), {"w": jnp.array([1.0])}
     >>> updates, state = sgd.update({"w": jnp.array([2.0])}, sgd.init(p), p)
-    >>> optim.apply(p, updates)["w"]
+    >>> optim.apply_updates(p, updates)["w"]
     Array([0.], dtype=float32)
     """
 
@@ -65,11 +69,11 @@ class Optimizer:
     keeps_weights: ClassVar[bool] = False  # whether it keeps its own weights, so that its updates must not be changed
     has_scale: ClassVar[bool] = False  # whether it expects gradients of a scaled loss, and unscales them
 
-    def init(self, model: Any, *, split: str | None = None) -> Any:
+    def init(self, model: Any, *, mesh_axis: str | None = None) -> Any:
         """The state before the first step. The arrays of the state are split over devices as those of the model are.
 
         Args:
-            split: a mesh axis, such as the data axis, along which they are split further where dimensions are
+            mesh_axis: a mesh axis, such as the data axis, along which they are split further where dimensions are
                 divisible. The axis that a `Stack` adds is not split.
         """
         raise NotImplementedError
@@ -82,7 +86,7 @@ class Optimizer:
         """The model after a step, and the new state.
 
         Args:
-            value: that of the loss, for optimizers that take it, such as `optim.plateau`; others ignore it.
+            value: the loss, if the optimizer needs it, as `optim.reduce_on_plateau` does; others ignore it.
             loss: a function of the model, for optimizers that evaluate the loss at other points, such as `optim.SAM`
                 and `optim.LBFGS`.
 
@@ -95,9 +99,9 @@ class Optimizer:
         {'w': Array([0.5, 0.5], dtype=float32)}
         """
         updates, state = self.update(grads, state, model, **handed(self, {"value": value, "loss": loss}))
-        return apply(model, updates), state
+        return apply_updates(model, updates), state
 
-    def evaluated(self, model: Any, state: Any) -> Any:
+    def eval_model(self, model: Any, state: Any) -> Any:
         """The model for evaluation: with averaged parameters if the optimizer has any, else unchanged.
 
         >>> from atled import optim
@@ -107,12 +111,12 @@ class Optimizer:
         >>> state = averaging.init(params)
         >>> for _ in range(3):
         ...     params, state = averaging.step(params, {"w": jnp.ones(1)}, state)
-        >>> params["w"], averaging.evaluated(params, state)["w"]
+        >>> params["w"], averaging.eval_model(params, state)["w"]
         (Array([-3.], dtype=float32), Array([-2.], dtype=float32))
         """
         return model
 
-    def scaled(self, value: Any, state: Any) -> Any:
+    def scale_loss(self, value: Any, state: Any) -> Any:
         """The loss value to differentiate: multiplied by the scale of a `LossScale`, else unchanged."""
         return value
 
@@ -131,24 +135,24 @@ def handed(optimizer: Optimizer, values: dict[str, Any]) -> dict[str, Any]:
     return {n: values[n] for n in optimizer.takes}
 
 
-def apply(model: Any, updates: Any) -> Any:
+def apply_updates(model: Any, updates: Any) -> Any:
     """The model with updates added to its parameters, each in the dtype of the parameter.
 
-    >>> apply({"w": jnp.array([1.0])}, {"w": jnp.array([-0.25])})["w"]
+    >>> apply_updates({"w": jnp.array([1.0])}, {"w": jnp.array([-0.25])})["w"]
     Array([0.75], dtype=float32)
     """
     leaves, structure = tree.flatten(model)
-    changes = _matched("apply", structure, updates)
+    changes = _matched("apply_updates", structure, updates)
     new_leaves = [x if u is None else (x + u).astype(x.dtype) for x, u in zip(leaves, changes, strict=True)]
     return structure.unflatten(new_leaves)
 
 
-def norm(grads: Any) -> Array:
+def global_norm(grads: Any) -> Array:
     """The global norm of all gradients.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
-    >>> float(optim.norm({"a": jnp.array(3.0), "b": jnp.array(4.0)}))
+    >>> float(optim.global_norm({"a": jnp.array(3.0), "b": jnp.array(4.0)}))
     5.0
     """
     squares = [jnp.sum(jnp.square(jnp.abs(wide(g)))) for g in tree.leaves(grads)]
@@ -168,8 +172,8 @@ def wide(x: Any) -> Any:
 class Rule(Optimizer):
     """An optimizer that treats arrays separately: subclasses define the update of one array.
 
-    Fields named in `numbers` are in the state's `hyper`; schedules are in `scheduled`, with their last values. A rule
-    that is not elementwise is applied to each layer of a `Stack` separately.
+    Fields named in `numbers` are in the state's `hyperparams`; schedules are in `scheduled`, with their last values. A
+    rule that is not elementwise is applied to each layer of a `Stack` separately.
 
     >>> class Signs(Rule):
     ...     numbers = ()
@@ -181,7 +185,7 @@ class Rule(Optimizer):
 
     slots: ClassVar[tuple[str, ...]] = ()
     reals: ClassVar[tuple[str, ...]] = ()  # slots that are real for complex parameters
-    numbers: ClassVar[tuple[str, ...]] = ("rate",)
+    numbers: ClassVar[tuple[str, ...]] = ("learning_rate",)
     is_elementwise: ClassVar[bool] = True
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
@@ -209,27 +213,27 @@ class Rule(Optimizer):
     def check(self, paths: Sequence[str]) -> None:
         """Raise if path patterns of the optimizer do not match the model."""
 
-    def init(self, model: Any, *, split: str | None = None) -> State:
+    def init(self, model: Any, *, mesh_axis: str | None = None) -> State:
         """The state before the first step."""
         leaves, structure = tree.flatten(model)
         is_trained, names = trained(structure, leaves), paths(structure)
         self.check(names)
         slot_leaves: dict[str, list[Any]] = {name: [] for name in self.slots}
-        for x, is_meant, depth in zip(leaves, is_trained, self._depths(structure, split), strict=True):
+        for x, is_meant, depth in zip(leaves, is_trained, self._depths(structure, mesh_axis), strict=True):
             own = self.axes(type_of(x).shape[depth:]) if is_meant else {}
             for name in self.slots:
                 slot = own.get(name)
                 axes = slot if slot is None else (*range(depth), *[a + depth for a in slot])
                 slot_leaves[name].append(
-                    None if axes is None else filled(x, self.start(name, x), axes, depth, split, name in self.reals)
+                    None if axes is None else filled(x, self.start(name, x), axes, depth, mesh_axis, name in self.reals)
                 )
         hyper, scheduled = first_numbers(self, self.numbers, number_dtype(leaves, is_trained))
         slots = {name: structure.unflatten(xs) for name, xs in slot_leaves.items()}
         return State(jnp.zeros((), "int32"), hyper, slots, scheduled, type(self).__name__)
 
-    def _depths(self, structure: tree.Structure, split: str | None) -> list[int]:
+    def _depths(self, structure: tree.TreeDef, mesh_axis: str | None) -> list[int]:
         """The number of leading stack axes of each leaf, if relevant."""
-        return [0] * structure.num_leaves if self.is_elementwise and split is None else stack_depths(structure)
+        return [0] * structure.num_leaves if self.is_elementwise and mesh_axis is None else stack_depths(structure)
 
     def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
         """What to add to the parameters, and the new state."""
@@ -239,7 +243,7 @@ class Rule(Optimizer):
         given = _matched(name, structure, grads)
         slots = {n: _matched(f"{name}, {n}", structure, s) for n, s in state.slots.items()}
         scheduled = {n: _at(getattr(self, n), state.step, x.dtype) for n, x in state.scheduled.items()}
-        hyper = {**state.hyper, **scheduled}
+        hyper = {**state.hyperparams, **scheduled}
         is_trained, t, names = trained(structure, leaves), state.step + 1, paths(structure)
         updates: list[Any] = [None] * len(leaves)
         after = {n: list(xs) for n, xs in slots.items()}
@@ -256,7 +260,7 @@ class Rule(Optimizer):
             for n, x in new.items():
                 after[n][i] = x
         new_slots = {n: structure.unflatten(xs) for n, xs in after.items()}
-        return structure.unflatten(updates), State(t, state.hyper, new_slots, scheduled, state.of)
+        return structure.unflatten(updates), State(t, state.hyperparams, new_slots, scheduled, state.of)
 
     def _check(self, path: str, g: Any, dims: tuple[int, ...], depth: int, own: dict[str, Any]) -> None:
         """Raise an error for a gradient or slot whose shape does not match the parameter."""
@@ -280,10 +284,10 @@ class Rule(Optimizer):
 
 def _check_state(name: str, state: Any, numbers: Sequence[str]) -> None:
     """Raise an error for a state that does not belong to an optimizer with these hyperparameters."""
-    if isinstance(state, State) and {*state.hyper, *state.scheduled} == set(numbers):
+    if isinstance(state, State) and {*state.hyperparams, *state.scheduled} == set(numbers):
         return
     is_other = isinstance(state, State)
-    has = f"one with {', '.join([*state.hyper, *state.scheduled])}" if is_other else describe(state)
+    has = f"one with {', '.join([*state.hyperparams, *state.scheduled])}" if is_other else describe(state)
     raise TypeError(
         errors.explained(
             f"{name}: the state must be that of this optimizer, with {', '.join(numbers)}; got {has}.",
@@ -316,7 +320,7 @@ def first_numbers(optimizer: Any, names: Sequence[str], dtype: Any) -> tuple[dic
 def numbers_at(optimizer: Any, state: State) -> tuple[Any, dict[str, Any]]:
     """The hyperparameters of a step by name, and the scheduled ones."""
     scheduled = {n: _at(getattr(optimizer, n), state.step, x.dtype) for n, x in state.scheduled.items()}
-    return _Numbers({**state.hyper, **scheduled}), scheduled
+    return _Numbers({**state.hyperparams, **scheduled}), scheduled
 
 
 def number_dtype(leaves: Sequence[Any], is_trained: Sequence[bool]) -> Any:
@@ -378,14 +382,14 @@ def _real(p: Any) -> Any:
     return "float64" if type_of(p).dtype.name in ("float64", "complex128") else "float32"
 
 
-def trained(structure: tree.Structure, leaves: Sequence[Any]) -> list[bool]:
+def trained(structure: tree.TreeDef, leaves: Sequence[Any]) -> list[bool]:
     """Which leaves are parameters: those declared as trainable; without declarations, all inexact arrays."""
     return [
         type_of(x).kind in "fc" and (k is None or k.is_trained) for x, k in zip(leaves, structure.kinds, strict=True)
     ]
 
 
-def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
+def _matched(what: str, structure: tree.TreeDef, other: Any) -> list[Any]:
     """The values of another tree at the leaves of a model; None for missing ones."""
     try:
         return structure.flatten_up_to(other)
@@ -400,23 +404,23 @@ def _matched(what: str, structure: tree.Structure, other: Any) -> list[Any]:
         ) from None
 
 
-def stack_depths(structure: tree.Structure) -> list[int]:
+def stack_depths(structure: tree.TreeDef) -> list[int]:
     """For each leaf, the number of enclosing stacks, which is the number of its leading layer axes."""
     file = sys.modules.get("atled.nn.stack")  # slow to import; if it is not imported, there are no stacks
     return [0] * structure.num_leaves if file is None else depths(structure, file.Stacked)
 
 
 def filled(
-    x: Any, value: Any, axes: tuple[int, ...], depth: int, split: str | None, is_real: bool = False,
+    x: Any, value: Any, axes: tuple[int, ...], depth: int, mesh_axis: str | None, is_real: bool = False,
     first: tuple[int, ...] = (),
 ) -> Any:  # fmt: skip
-    """An array with some axes of a parameter, sharded like it, in float32 or wider; `split` is one more mesh axis.
+    """An array with some axes of a parameter, sharded like it, in float32 or wider; `mesh_axis` is one more mesh axis.
 
     It is filled with a number, or a copy of an array like the parameter. The new axes `first` are not split, and the
     `depth` leading stack axes are not split further.
     """
     dims, dtype = type_of(x).shape, np.dtype(_real(x)) if is_real or _is_short(x) else type_of(x).dtype
-    where = _place(x, axes, depth, split)
+    where = _place(x, axes, depth, mesh_axis)
     if isinstance(value, Array):
         slot = jnp.array(value, dtype, copy=True)
         slot = optimization_barrier(slot)[0] if slot is value else slot  # while recording, a copy is the value itself
@@ -429,18 +433,18 @@ def filled(
     return jnp.full([*first, *[dims[a] for a in axes]], value, dtype)
 
 
-def _place(x: Any, axes: tuple[int, ...], depth: int, split: str | None) -> NamedSharding | None:
+def _place(x: Any, axes: tuple[int, ...], depth: int, mesh_axis: str | None) -> NamedSharding | None:
     """The sharding of an array with some axes of a parameter: that of the parameter, each mesh axis used once."""
     where = asked_sharding(x)
     if not isinstance(where, NamedSharding):
         return None
     mesh, spec, used = where.mesh, [], set()
-    if split is None and axes == tuple(range(x.ndim)):
+    if mesh_axis is None and axes == tuple(range(x.ndim)):
         return where
-    if split is not None and split not in mesh.shape:
+    if mesh_axis is not None and mesh_axis not in mesh.shape:
         raise ValueError(
             errors.explained(
-                f"optim: split must be an axis of the mesh, {', '.join(map(str, mesh.shape))}; got {split!r}."
+                f"optim: mesh_axis must be an axis of the mesh, {', '.join(map(str, mesh.shape))}; got {mesh_axis!r}."
             )
         )
     for a in axes:
@@ -448,21 +452,26 @@ def _place(x: Any, axes: tuple[int, ...], depth: int, split: str | None) -> Name
         used.update(spec[-1])
     for i, a in enumerate(axes):
         parts = math.prod([mesh.shape[n] for n in spec[i]])
-        if split is not None and split not in used and i >= depth and x.shape[a] % (parts * mesh.shape[split]) == 0:
-            spec[i].append(split)
+        if (
+            mesh_axis is not None
+            and mesh_axis not in used
+            and i >= depth
+            and x.shape[a] % (parts * mesh.shape[mesh_axis]) == 0
+        ):
+            spec[i].append(mesh_axis)
             break
     while spec and not spec[-1]:
         spec.pop()
     return NamedSharding(mesh, PartitionSpec(*[tuple(n) if len(n) > 1 else n[0] if n else None for n in spec]))
 
 
-def like(model: Any, value: Any, split: str | None, first: tuple[int, ...] = ()) -> Any:
+def like(model: Any, value: Any, mesh_axis: str | None, first: tuple[int, ...] = ()) -> Any:
     """A tree like the parameters of a model, filled with a number, or with copies of them if that is None."""
     leaves, structure = tree.flatten(model)
     new_leaves = []
     for x, is_meant, depth in zip(leaves, trained(structure, leaves), stack_depths(structure), strict=True):
         axes, start = tuple(range(type_of(x).ndim)), jnp.asarray(x) if value is None else value
-        new_leaves.append(filled(x, start, axes, depth, split, first=first) if is_meant else None)
+        new_leaves.append(filled(x, start, axes, depth, mesh_axis, first=first) if is_meant else None)
     return structure.unflatten(new_leaves)
 
 
@@ -473,29 +482,32 @@ def mapped(f: Callable[..., Any], model: Any, *trees: Any) -> Any:
     return structure.unflatten([None if xs[0] is None else f(*xs) for xs in columns])
 
 
-def change(state: Any, **numbers: Any) -> Any:
+def set_hyperparams(state: Any, **numbers: Any) -> Any:
     """A state with other hyperparameters: the next step uses them, without recompiling.
 
     A hyperparameter is changed in all groups. If optimizers of several classes have one of that name, add the class:
-    `change(state, **{"AdamW.decay": 0.1})`. Of two parts of one class in a chain, change the state of one separately.
+    `set_hyperparams(state, **{"AdamW.weight_decay": 0.1})`. Of two parts of one class in a chain, change the state of
+    one separately.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
     >>> state = optim.Adam(0.1).init({"w": jnp.ones(2)})
-    >>> float(optim.change(state, rate=0.5).hyper["rate"])
+    >>> float(optim.set_hyperparams(state, learning_rate=0.5).hyperparams["learning_rate"])
     0.5
     """
     places, structure = tree.flatten_with_path(state, is_leaf=lambda x: isinstance(x, State))
     states = [x for _, x in places]
     for name, value in numbers.items():
         if type_of(value).shape != ():
-            raise ValueError(errors.explained(f"optim.change: {name} must be one number; got {type_of(value)}."))
+            raise ValueError(
+                errors.explained(f"optim.set_hyperparams: {name} must be one number; got {type_of(value)}.")
+            )
         indices = _places(places, name)
         _check_meaning(name, indices, places)
         n = name.rpartition(".")[2]
         for i in indices:
-            hyper = states[i].hyper
-            states[i] = states[i].replace(hyper={**hyper, n: jnp.asarray(value, hyper[n].dtype)})
+            hyper = states[i].hyperparams
+            states[i] = states[i].replace(hyperparams={**hyper, n: jnp.asarray(value, hyper[n].dtype)})
     return structure.unflatten(states)
 
 
@@ -503,12 +515,12 @@ def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
     """The indices of states with a hyperparameter, whose name may begin with the optimizer's class. Raises if none."""
     of, _, n = name.rpartition(".")
     states = [(i, x) for i, (_, x) in enumerate(places) if isinstance(x, State) and of in ("", x.of)]
-    indices = [i for i, x in states if n in x.hyper]
+    indices = [i for i, x in states if n in x.hyperparams]
     if not indices:
-        known = sorted({m for _, x in places if isinstance(x, State) for m in x.hyper})
+        known = sorted({m for _, x in places if isinstance(x, State) for m in x.hyperparams})
         why = f"; {name} follows a schedule" if any([n in x.scheduled for _, x in states]) else ""
         raise ValueError(
-            errors.explained(f"optim.change: the state has {', '.join(known) or 'nothing'}{why}; got {name}.")
+            errors.explained(f"optim.set_hyperparams: the state has {', '.join(known) or 'nothing'}{why}; got {name}.")
         )
     return indices
 
@@ -520,8 +532,8 @@ def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, 
         names = [f"{c or 'another optimizer'}.{name}" for c in classes]
         raise ValueError(
             errors.explained(
-                f"optim.change: {name} is ambiguous; got {' and '.join(names)}.",
-                f"optim.change(state, **{{{names[-1]!r}: …}}).",
+                f"optim.set_hyperparams: {name} is ambiguous; got {' and '.join(names)}.",
+                f"optim.set_hyperparams(state, **{{{names[-1]!r}: …}}).",
             )
         )
     for i, j in itertools.pairwise(found):
@@ -530,7 +542,7 @@ def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, 
             both = " and ".join([f"state{tree.keystr(places[k][0])}" for k in (i, j)])
             raise ValueError(
                 errors.explained(
-                    f"optim.change: {name} is ambiguous; got those of {both}.",
-                    "optim.change of the state of one part, put back in its place.",
+                    f"optim.set_hyperparams: {name} is ambiguous; got those of {both}.",
+                    "optim.set_hyperparams of the state of one part, put back in its place.",
                 )
             )

@@ -16,8 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from atled.core.former_names import former_of
+from atled.optim.former_names import FORMER as PUBLIC
 from atled.optim.optimizer import Optimizer
 from atled.optim.schedules import Schedule
+
+FORMER = {**PUBLIC, "Falling": "WarmupDecay", "Joined": "JoinedSchedules"}  # classes in records from before 0.1
 
 
 class UnknownError(LookupError):
@@ -62,10 +66,13 @@ def recalled(found: Any, now: Any) -> Any:
     if kind == "number":
         return np.dtype(found["dtype"]).type(recalled(value, None))
     if kind == "class":
-        cls = next((c for c in _classes() if _name_of(c) == value), None)
+        name = FORMER.get(value, value)
+        cls = next((c for c in _classes() if _name_of(c) == name), None)
         if cls is None:
             raise UnknownError(value)
-        fields = {n: recalled(v, getattr(now, n, None)) for n, v in found["fields"].items()}
+        names = former_of(cls)
+        fields = {names.get(n, n): v for n, v in found["fields"].items()}
+        fields = {n: recalled(v, getattr(now, n, None)) for n, v in fields.items()}
         try:
             return cls(**fields)
         except TypeError:  # the class was changed

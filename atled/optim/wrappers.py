@@ -9,17 +9,18 @@ import numpy as np
 import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import describe
+from atled.core.former_names import formerly
 from atled.core.tree_registry import static, struct
 from atled.higher_order.cond import cond
 from atled.optim.optimizer import (
     Optimizer,
     State,
-    apply,
+    apply_updates,
     first_numbers,
+    global_norm,
     handed,
     like,
     mapped,
-    norm,
     number_dtype,
     numbers_at,
     trained,
@@ -88,24 +89,24 @@ class Wrapper(Optimizer):
         """Whether there is a `LossScale` inside."""
         return self.inner.has_scale
 
-    def slots(self, model: Any, split: str | None) -> dict[str, Any]:
+    def slots(self, model: Any, mesh_axis: str | None) -> dict[str, Any]:
         """The initial slots of the wrapper itself."""
         return {}
 
-    def init(self, model: Any, *, split: str | None = None) -> Wrapped:
+    def init(self, model: Any, *, mesh_axis: str | None = None) -> Wrapped:
         """The states of the wrapper and of the inner optimizer before the first step."""
         leaves, structure = tree.flatten(model)
         hyper, scheduled = first_numbers(self, self.numbers, number_dtype(leaves, trained(structure, leaves)))
-        own = State(jnp.zeros((), "int32"), hyper, self.slots(model, split), scheduled, type(self).__name__)
-        return Wrapped(own, self.inner.init(model, split=split))
+        own = State(jnp.zeros((), "int32"), hyper, self.slots(model, mesh_axis), scheduled, type(self).__name__)
+        return Wrapped(own, self.inner.init(model, mesh_axis=mesh_axis))
 
-    def evaluated(self, model: Any, state: Wrapped) -> Any:
+    def eval_model(self, model: Any, state: Wrapped) -> Any:
         """The model for evaluation, with weights averaged by the inner optimizer."""
-        return self.inner.evaluated(model, state.inner)
+        return self.inner.eval_model(model, state.inner)
 
-    def scaled(self, value: Any, state: Wrapped) -> Any:
+    def scale_loss(self, value: Any, state: Wrapped) -> Any:
         """The value of a loss, with the loss scale of the inner optimizer."""
-        return self.inner.scaled(value, state.inner)
+        return self.inner.scale_loss(value, state.inner)
 
     def own(self, state: Any) -> tuple[State, Any]:
         """The states of the wrapper and of the inner optimizer; raises if there are not two, or if they belong to
@@ -150,7 +151,7 @@ class Accumulate(Wrapper):
 
     >>> from atled import optim
     >>> optim.accumulate(optim.SGD(0.1), 4)
-    Accumulate(inner=SGD(rate=0.1, momentum=0.0, nesterov=False), every=4)
+    Accumulate(inner=SGD(learning_rate=0.1, momentum=0.0, nesterov=False), every=4)
     """
 
     inner: Optimizer = static()
@@ -172,12 +173,12 @@ class Accumulate(Wrapper):
         if self.every < 1:
             raise ValueError(errors.explained(f"optim.accumulate: every must be 1 or more; got {self.every}."))
 
-    def slots(self, model: Any, split: str | None) -> dict[str, Any]:
+    def slots(self, model: Any, mesh_axis: str | None) -> dict[str, Any]:
         """The running mean, the number of gradients in total and per parameter; and the mean of values, if needed."""
         leaves, structure = tree.flatten(model)
         value = {"value": jnp.zeros((), number_dtype(leaves, trained(structure, leaves)))}
         counts = {"count": jnp.zeros((), "int32"), "given": jnp.zeros(len(leaves), "int32")}
-        return {"mean": like(model, 0, split), **counts, **(value if "value" in self.inner.takes else {})}
+        return {"mean": like(model, 0, mesh_axis), **counts, **(value if "value" in self.inner.takes else {})}
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
         """Zeros, or the updates for the mean of the last gradients."""
@@ -194,7 +195,7 @@ class Accumulate(Wrapper):
         is_due = count == self.every
         updates, inner = self._updated(is_due, new["mean"], grads, counts, inner, model, values)
         slots = tree.map(lambda x: jnp.where(is_due, jnp.zeros_like(x), x), new)
-        return updates, Wrapped(State(own.step + 1, own.hyper, slots, of=own.of), inner)
+        return updates, Wrapped(State(own.step + 1, own.hyperparams, slots, of=own.of), inner)
 
     def _updated(
         self, is_due: Any, mean: Any, grads: Any, counts: Any, state: Any, model: Any, values: dict[str, Any]
@@ -239,17 +240,17 @@ def accumulate(optimizer: Optimizer, every: int) -> Accumulate:
 
 
 @struct
-class SkipNotFinite(Wrapper):
+class ApplyIfFinite(Wrapper):
     """Skips the step and keeps the state if a gradient is not finite.
 
     >>> from atled import optim
-    >>> optim.skip_not_finite(optim.SGD(0.1))
-    SkipNotFinite(inner=SGD(rate=0.1, momentum=0.0, nesterov=False))
+    >>> optim.apply_if_finite(optim.SGD(0.1))
+    ApplyIfFinite(inner=SGD(learning_rate=0.1, momentum=0.0, nesterov=False))
     """
 
     inner: Optimizer = static()
 
-    def slots(self, model: Any, split: str | None) -> dict[str, Any]:
+    def slots(self, model: Any, mesh_axis: str | None) -> dict[str, Any]:
         """The number of skipped steps, in total and in a row."""
         return {"skipped": jnp.zeros((), "int32"), "in_a_row": jnp.zeros((), "int32")}
 
@@ -262,31 +263,33 @@ class SkipNotFinite(Wrapper):
             "skipped": own.slots["skipped"] + ~is_finite,
             "in_a_row": jnp.where(is_finite, 0, own.slots["in_a_row"] + 1),
         }
-        return updates, Wrapped(State(own.step + 1, own.hyper, slots, of=own.of), inner)
+        return updates, Wrapped(State(own.step + 1, own.hyperparams, slots, of=own.of), inner)
 
 
-def skip_not_finite(optimizer: Optimizer) -> SkipNotFinite:
+def apply_if_finite(optimizer: Optimizer) -> ApplyIfFinite:
     """Skips steps whose gradients have NaN or infinity, and counts them in `own.slots["skipped"]` of the state.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
-    >>> sgd = optim.skip_not_finite(optim.SGD(1.0))
+    >>> sgd = optim.apply_if_finite(optim.SGD(1.0))
     >>> p = {"w": jnp.zeros(1)}
     >>> p, state = sgd.step(p, {"w": jnp.array([jnp.nan])}, sgd.init(p))
     >>> p["w"], int(state.own.slots["skipped"])
     (Array([0.], dtype=float32), 1)
     """
-    return SkipNotFinite(optimizer)
+    return ApplyIfFinite(optimizer)
 
 
+@formerly(every="growth_interval", factor="growth_factor", least="min_scale")
 @struct
 class LossScale(Wrapper):
     """Loss scaling for float16: the loss is multiplied by a scale so that gradients do not underflow, and gradients are
     divided by it.
 
-    Differentiate `optimizer.scaled(loss, state)`. The scale, `hyper["scale"]` of the state, grows by `factor` after
-    `every` good steps; if a gradient is not finite, the step is skipped, and the scale is divided by `factor`, down to
-    `least`. It must be the outermost wrapper: the inner optimizer sees unscaled gradients.
+    Differentiate `optimizer.scale_loss(loss, state)`. The scale, `hyperparams["scale"]` of the state, grows by
+    `growth_factor` after `growth_interval` good steps; if a gradient is not finite, the step is skipped, and the scale
+    is divided by `growth_factor`, down to `min_scale`. It must be the outermost wrapper: the inner optimizer sees
+    unscaled gradients.
 
     >>> from atled import optim
     >>> import atled, atled.numpy as jnp
@@ -294,21 +297,21 @@ class LossScale(Wrapper):
     >>> p = {"w": jnp.zeros(1, "float16")}
     >>> state = adam.init(p)
     >>> tiny = lambda p: jnp.sum(p["w"].astype("float32")) * 1e-8
-    >>> atled.grad(tiny)(p)["w"], atled.grad(lambda p: adam.scaled(tiny(p), state))(p)["w"] > 0
+    >>> atled.grad(tiny)(p)["w"], atled.grad(lambda p: adam.scale_loss(tiny(p), state))(p)["w"] > 0
     (Array([0.], dtype=float16), Array([ True], dtype=bool))
     """
 
     inner: Optimizer = static()
     scale: float = static(default=2.0**15)
-    every: int = static(default=2000)
-    factor: float = static(default=2.0)
-    least: float = static(default=1.0)
+    growth_interval: int = static(default=2000)
+    growth_factor: float = static(default=2.0)
+    min_scale: float = static(default=1.0)
     numbers: ClassVar[tuple[str, ...]] = ("scale",)
     has_scale: ClassVar[bool] = True  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         Wrapper.__post_init__(self)
-        whole(self, "LossScale", "every")
+        whole(self, "LossScale", "growth_interval")
         if callable(self.scale):
             raise TypeError(
                 errors.explained(
@@ -316,35 +319,35 @@ class LossScale(Wrapper):
                     "optim.LossScale(optimizer, 2.0**15).",
                 )
             )
-        if self.every < 1 or not self.factor > 1 or not self.scale > 0:
+        if self.growth_interval < 1 or not self.growth_factor > 1 or not self.scale > 0:
             raise ValueError(
                 errors.explained(
-                    "LossScale: scale must be above 0, every 1 or more, factor above 1; got "
-                    f"{self.scale}, {self.every}, {self.factor}."
+                    "LossScale: scale must be above 0, growth_interval 1 or more, growth_factor above 1; got "
+                    f"{self.scale}, {self.growth_interval}, {self.growth_factor}."
                 )
             )
 
-    def slots(self, model: Any, split: str | None) -> dict[str, Any]:
+    def slots(self, model: Any, mesh_axis: str | None) -> dict[str, Any]:
         """Good steps since the scale changed, and how many steps were skipped."""
         return {"good": jnp.zeros((), "int32"), "skipped": jnp.zeros((), "int32")}
 
-    def scaled(self, value: Any, state: Wrapped) -> Any:
+    def scale_loss(self, value: Any, state: Wrapped) -> Any:
         """The value of a loss, times the scale."""
         own, inner = self.own(state)
-        value = wide(jnp.asarray(self.inner.scaled(value, inner)))
-        return value * own.hyper["scale"].astype(value.dtype)
+        value = wide(jnp.asarray(self.inner.scale_loss(value, inner)))
+        return value * own.hyperparams["scale"].astype(value.dtype)
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
         """The updates for the unscaled gradients; zeros if one is not finite."""
         own, inner = self.own(state)
-        scale = own.hyper["scale"]
+        scale = own.hyperparams["scale"]
         grads = tree.map(lambda g: wide(g) / scale.astype(jnp.abs(wide(g)).dtype), grads)
         is_finite = _are_finite(grads)
         updates, inner = _updated_if(is_finite, self.inner, grads, inner, model, values)
         good = jnp.where(is_finite, own.slots["good"] + 1, 0)
-        is_due, grown = good == self.every, scale * self.factor
+        is_due, grown = good == self.growth_interval, scale * self.growth_factor
         grown = jnp.where(is_due & jnp.isfinite(grown), grown, scale)
-        scale = jnp.where(is_finite, grown, jnp.maximum(scale / self.factor, self.least))
+        scale = jnp.where(is_finite, grown, jnp.maximum(scale / self.growth_factor, self.min_scale))
         slots = {"good": jnp.where(is_due, 0, good), "skipped": own.slots["skipped"] + ~is_finite}
         return updates, Wrapped(State(own.step + 1, {"scale": scale}, slots, of=own.of), inner)
 
@@ -388,13 +391,13 @@ class SAM(Wrapper):
     def update(self, grads: Any, state: Wrapped, model: Any, *, loss: Any, **values: Any) -> tuple[Any, Wrapped]:
         """The updates for the gradients at the perturbed parameters."""
         own, inner = self.own(state)
-        length, (h, scheduled) = norm(grads), numbers_at(self, own)
+        length, (h, scheduled) = global_norm(grads), numbers_at(self, own)
         share = h.rho / jnp.where(length == 0, 1, length).astype(h.rho.dtype)
         leaves, structure = tree.flatten(model)
         is_trained = structure.unflatten([True if a else None for a in trained(structure, leaves)])
         uphill = mapped(
             lambda _, g: None if g is None else wide(g) * share.astype(jnp.abs(wide(g)).dtype), model, is_trained, grads
         )
-        there = mapped(lambda _, g: g, model, grads, uphills(loss)(apply(model, uphill))[1])
+        there = mapped(lambda _, g: g, model, grads, uphills(loss)(apply_updates(model, uphill))[1])
         updates, inner = self.inner.update(there, inner, model, **handed(self.inner, {"loss": loss, **values}))
-        return updates, Wrapped(State(own.step + 1, own.hyper, {}, scheduled, own.of), inner)
+        return updates, Wrapped(State(own.step + 1, own.hyperparams, {}, scheduled, own.of), inner)

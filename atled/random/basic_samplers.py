@@ -294,7 +294,7 @@ def bernoulli(
 
 
 def gumbel_floats(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any:
-    """Gumbel-distributed numbers; mode "high" resolves the upper tail better, and "highest" both, from 64 bits."""
+    """Gumbel-distributed numbers; mode "high" resolves the upper tail better, "highest" both tails, with 64 bits."""
     if mode == "highest" and dtype is dtypes.float32:
         pair = random_bits(key, (2, *dims), 32)
         high, low = (conversion.convert(shape.index_in_axis(pair, i, 0), dtypes.uint64) for i in (0, 1))

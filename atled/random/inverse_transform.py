@@ -1,8 +1,8 @@
 """Distributions whose draws are an explicit function of one uniform number, by inverting the distribution function.
 
 Parameters broadcast against the shape, and draws are differentiable in them. A draw has the resolution of its dtype:
-16-bit floats use 10 (float16) or 7 (bfloat16) random bits, as in JAX, so that the numbers are the same. `gammas`,
-`normals` and `counts` have the other distributions.
+16-bit floats use 10 (float16) or 7 (bfloat16) random bits, as in JAX, so that the numbers are the same.
+The other distributions are in `normal_distributions.py`, `gamma_distributions.py` and `discrete_distributions.py`.
 """
 
 from __future__ import annotations

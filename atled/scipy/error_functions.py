@@ -9,10 +9,10 @@ import numpy as np
 
 from atled.core.array import Array, ArrayLike
 from atled.numpy.promotion import promote_inexact
-from atled.ops import accurate_functions, elementary
+from atled.ops import elementary, real_functions
 from atled.ops import elementwise as ew
 from atled.ops import special as ops
-from atled.ops.accurate_functions import polynomial, value
+from atled.ops.real_functions import polynomial, value
 from atled.scipy.operand_promotion import wide_operands
 from atled.staging.jit import library_function
 
@@ -47,7 +47,7 @@ def erfcx(x: ArrayLike) -> Array:
     0.028
     """
     (x,), back = wide_operands("erfcx", x)
-    return back(accurate_functions.erfcx(x))
+    return back(real_functions.erfcx(x))
 
 
 # Rational approximations of the normal quantile: M. J. Wichura, Algorithm AS 241, Applied Statistics 37 (1988)
@@ -115,7 +115,7 @@ def erfinv(x: ArrayLike) -> Array:
     (x,), back = wide_operands("erfinv", x)
     tail = ew.mul(ew.sub(1, ew.select(ew.lt(x, 0), ew.neg(x), x)), 0.5)
     far = ew.mul(_quantile(ew.mul(x, 0.5), tail), _HALF)
-    return back(ew.select(ew.lt(elementary.absolute(x), 0.7), accurate_functions.erfinv_near(x), far))
+    return back(ew.select(ew.lt(elementary.absolute(x), 0.7), real_functions.erfinv_near(x), far))
 
 
 @library_function

@@ -13,7 +13,7 @@ from atled.higher_order.elementwise_loops import in_double
 from atled.ops import elementary
 from atled.ops import elementwise as ew
 from atled.ops import special as ops
-from atled.ops.accurate_functions import STIRLING, polynomial, value
+from atled.ops.real_functions import STIRLING, polynomial, value
 from atled.scipy.operand_promotion import all_of, wide_operands
 from atled.staging.jit import library_function
 

@@ -47,7 +47,7 @@ def noise(value: Any) -> Any:
 
 
 def _next(search: Search) -> Any:
-    """The next point to try: farther out, or where an interpolant is level, not too close to the ends."""
+    """The next point to try: farther out, or the minimum of an interpolant, not too close to the ends."""
     low, high, last = search.low, search.high, search.last
     width = high.at - low.at
     by_slopes = low.at - low.slope * width / (high.slope - low.slope)
@@ -60,7 +60,7 @@ def _next(search: Search) -> Any:
 
 
 def line_search(evaluate: Callable[[Any], Point], start: Point, first: Any, steps: Any) -> Search:
-    """Search from `start`, where the slope is negative, trying `first` first, with at most `steps` evaluations.
+    """Search from `start`, where the slope is negative, with `first` as the first step, in at most `steps` evaluations.
 
     If the search `is_done`, `last` meets the conditions. Otherwise `low` is at least as low as the start.
     """

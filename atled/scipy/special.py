@@ -22,7 +22,7 @@ from atled.numpy.promotion import broadcast, broadcast_to, cast, operand_type, p
 from atled.ops import conversion, elementary, reduction, shape
 from atled.ops import elementwise as ew
 from atled.ops import special as ops
-from atled.ops.accurate_functions import polynomial, value
+from atled.ops.real_functions import polynomial, value
 from atled.scipy.bessel_harmonics import bernoulli, bessel_jn, sph_harm_y
 from atled.scipy.error_functions import erf, erfc, erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
 from atled.scipy.gamma_functions import (

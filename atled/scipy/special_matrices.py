@@ -179,7 +179,7 @@ def fiedler(a: ArrayLike) -> Array:
 
 @library_function
 def fiedler_companion(a: ArrayLike) -> Array:
-    """A matrix with five diagonals and the eigenvalues of `companion(a)`: the roots of a polynomial.
+    """A pentadiagonal matrix with the eigenvalues of `companion(a)`: the roots of the polynomial.
 
     >>> import atled.numpy as jnp
     >>> fiedler_companion(jnp.array([1.0, -3.0, 2.0]))
@@ -277,7 +277,7 @@ def _hadamard(n: int, dtype: Any) -> Any:
 
 
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
-    """The matrix of signs with orthogonal rows that Sylvester's construction gives, for n a power of two.
+    """The Hadamard matrix by Sylvester's construction: elements 1 and -1, orthogonal rows; n is a power of two.
 
     >>> hadamard(2)
     Array([[ 1,  1],
@@ -290,7 +290,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Pascal's triangle as a matrix: "lower", "upper", or their product, which is "symmetric", by default.
+    """Pascal's triangle as a "lower" or "upper" triangular matrix, or their product, "symmetric", by default.
 
     >>> pascal(3)
     Array([[1., 1., 1.],
@@ -340,7 +340,7 @@ def invhilbert(n: int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """The Helmert matrix: orthonormal rows that contrast an element with all before it; with `full`, after a mean row.
+    """The Helmert matrix: orthonormal rows that contrast an element with all before it; `full` prepends a constant row.
 
     >>> helmert(2).round(3)
     Array([[ 0.707, -0.707]], dtype=float32)

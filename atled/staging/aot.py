@@ -18,9 +18,9 @@ from atled.engine.compile_options import CompilerOptions, tuned
 from atled.engine.eager import moved, placement
 from atled.engine.executable import Executable, compiled_anew, executable
 from atled.engine.jaxlib_versions import EngineError
-from atled.engine.placement import Spread, Where, on_device
+from atled.engine.placement import MeshPlacement, Where, on_device
 from atled.staging.jit_signature import Arguments, Signature, donations, fitted, flat_shardings, leaf_names
-from atled.staging.launch_codegen import MISS, NAMESPACE, Form, Site, failure_of, result_builder, taking
+from atled.staging.launch_codegen import MISS, NAMESPACE, LaunchParameters, Site, failure_of, result_builder, taking
 
 if TYPE_CHECKING:
     from atled.engine import topology as topologies
@@ -35,8 +35,8 @@ class Traced:
         self,
         program: Program,
         captured: list[Any],
-        in_structure: tree.Structure,
-        out_structure: tree.Structure,
+        in_structure: tree.TreeDef,
+        out_structure: tree.TreeDef,
         name: str,
         notes: list[Any],
     ) -> None:
@@ -52,7 +52,7 @@ class Traced:
         return (self.program, tuple(range(len(self.program.inputs)))) if keeps_unused else used(self.program)
 
 
-def _stand_in(structure: tree.Structure) -> Any:
+def _stand_in(structure: tree.TreeDef) -> Any:
     """A tree whose leaves are not the same object: the result of `vjp` holds equal residuals once."""
     return structure.unflatten([object() for _ in range(structure.num_leaves)])
 
@@ -99,12 +99,12 @@ class _Stage:
         return self._function._traced.name
 
     @property
-    def in_tree(self) -> tree.Structure:
+    def in_tree(self) -> tree.TreeDef:
         """The tree of the arguments: positional and keyword."""
         return self._function._traced.in_structure
 
     @property
-    def out_tree(self) -> tree.Structure:
+    def out_tree(self) -> tree.TreeDef:
         return self._function._traced.out_structure
 
     @property
@@ -236,7 +236,7 @@ class Lowered(_Stage):
             topology, compiler_options = None, topology
         program, where, module = self._tuned(compiler_options), self._where, self._module
         if topology is not None and topologies.of(where) is None:
-            if isinstance(where, Spread):
+            if isinstance(where, MeshPlacement):
                 raise ValueError(
                     f"compile: the mesh must be of devices of {topology.name}; got one of {where.mesh.flat[0]}, ….\n"
                     "  try: make_mesh(shape, names, devices=topology.devices)."
@@ -258,7 +258,7 @@ class Lowered(_Stage):
         return tuned(self._program, chosen_options("compile", {**before, **(options or {})}))
 
     def compile_anew(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
-        """Compile without the caches: the text of a cached executable has the source lines of another program."""
+        """Compile without the caches: the text of a cached executable may name another program's source lines."""
         from atled.engine import topology as topologies
 
         if topologies.of(self._where) is not None:
@@ -328,7 +328,7 @@ def _place(
         ]
         outs = _fitted_results(outs, traced)
     where, committed = placement(traced.program, [arrays[i] for i in left], [ins[i] for i in left] if ins else (), outs)
-    if donated and isinstance(where, Spread):  # a result that reuses a donated buffer has its sharding
+    if donated and isinstance(where, MeshPlacement):  # a result that reuses a donated buffer has its sharding
         out_shardings = list(where.outs)
         for s, i in zip(where.ins, donated, strict=True):
             if i is not None and out_shardings[i] is None:
@@ -402,7 +402,9 @@ class Compiled(_Stage):
         if self._site is None:
             is_wide = got != [type_of(x) for x in call.leaves]
             names = leaf_names(signature, call)
-            self._site = Site(0, Form(None), call, traced.out_structure, True, is_wide, names, dict(NAMESPACE))
+            self._site = Site(
+                0, LaunchParameters(None), call, traced.out_structure, True, is_wide, names, dict(NAMESPACE)
+            )
         is_there = all([a is b for a, b in zip(used[count:], there[count:], strict=True)])
         if is_there and not call.statics:  # launch code does not check static arguments
             held = [a._buffer for a in there[:count]]
@@ -425,14 +427,14 @@ class Compiled(_Stage):
     def mesh(self) -> Mesh | None:
         """The mesh that it runs over; None on a single device."""
         where = self._executable.where
-        return where.mesh if isinstance(where, Spread) else None
+        return where.mesh if isinstance(where, MeshPlacement) else None
 
     @property
     def input_shardings(self) -> Any:
         """Shardings of the arguments, positional and keyword. None for unused ones."""
         traced, where = self._traced._traced, self._executable.where
         left = traced.run(self._traced._signature.options.keeps_unused)[1]
-        ins = where.ins if isinstance(where, Spread) else [on_device(where)] * len(left)
+        ins = where.ins if isinstance(where, MeshPlacement) else [on_device(where)] * len(left)
         taken = dict(zip(left, ins, strict=True))
         count = len(traced.captured)
         return traced.in_structure.unflatten([taken.get(count + i) for i in range(traced.in_structure.num_leaves)])

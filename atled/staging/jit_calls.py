@@ -1,7 +1,7 @@
 """What a call of a compiled function does, and what is kept for the next one.
 
 A call goes one of three ways. *Launch*: generated code (`launch_codegen.py`) runs the executable it finds for the
-arguments. *Trace*: under another transformation, the program becomes a `Call`, or is inlined if `inline`. **Slow*: new
+arguments. *Trace*: under another transformation, the program becomes a `Call`, or is inlined if `inline`. *Slow*: new
 signatures, special cases and errors.
 """
 
@@ -29,11 +29,21 @@ from atled.engine.eager import moved
 from atled.engine.executable import Executable, executable
 from atled.engine.jaxlib_versions import EngineError
 from atled.engine.memory_mappings import on_pressure
-from atled.engine.placement import Spread
+from atled.engine.placement import MeshPlacement
 from atled.higher_order.call import Call, TunedCall
 from atled.staging.aot import Traced, TracedFunction, prepared
 from atled.staging.jit_signature import Arguments, Options, Signature, leaf_names, refuse_out
-from atled.staging.launch_codegen import CLEAN, FIRST_CODE, MISS, NAMESPACE, Form, Site, donors, failure_of, taking
+from atled.staging.launch_codegen import (
+    CLEAN,
+    FIRST_CODE,
+    MISS,
+    NAMESPACE,
+    LaunchParameters,
+    Site,
+    donors,
+    failure_of,
+    taking,
+)
 from atled.staging.range_checks import check_expectations
 from atled.staging.recompilation import Compile, limit, note, note_models
 
@@ -61,7 +71,7 @@ class Shared:
         self.code = FIRST_CODE
         self.namespace: dict[str, Any] = {**NAMESPACE, "miss": functools.partial(_missed, self)}
         self.wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.form: Form | None = None  # the parameters of the generated code, if there is any
+        self.form: LaunchParameters | None = None  # the parameters of the generated code, if there is any
         self.misses = 0
         self.of_values: Any = None  # the function of the values of references (see ref.py)
         with _lock:
@@ -352,7 +362,7 @@ def _launch(shared: Shared, call: Arguments) -> Any:
     if not scope().off and not traced.notes:
         execute = ready.execute
         waiting = [i for i, (a, m) in enumerate(zip(used, there, strict=True)) if a is not m and i >= len(held)]
-        if waiting and isinstance(where, Spread):  # numbers and uncommitted arrays, which are moved in each call
+        if waiting and isinstance(where, MeshPlacement):  # numbers and uncommitted arrays, which are moved in each call
             execute = functools.partial(bring, execute, [(i, there[i]._placed) for i in waiting])
             waiting = []
         execute = taking(execute, left, len(given))
@@ -419,7 +429,7 @@ def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[Devi
             shared.met.add(site_key)
             return
         if shared.form is None:
-            shared.form = Form(shared.f)
+            shared.form = LaunchParameters(shared.f)
         site = shared.sites[site_key] = Site(
             len(shared.sites), shared.form, call, traced.out_structure, shared.options.is_library, is_wide,
             () if shared.options.is_library else leaf_names(shared.signature, call), shared.namespace,

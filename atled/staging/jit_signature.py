@@ -36,7 +36,7 @@ class Options(NamedTuple):
     is_thin: bool = False  # not jitted: hardly more than one op
     device: Any = None
     keeps_unused: bool = False  # keep_unused: compiled with all arguments
-    max_compiles: int | None = None  # complain beyond
+    max_compiles: int | None = None  # raise after this many compilations
     in_shardings: Any = None  # `ShardingTree` trees of shardings
     out_shardings: Any = None
     out_at: int | None = None  # position of NumPy's `out` in a library function
@@ -339,7 +339,7 @@ class ShardingTree:
         return self._key[0]
 
     def after(self, first: Any) -> ShardingTree:
-        """The shardings of arguments that come after another one."""
+        """These shardings, with `first` prepended."""
         if not isinstance(self.tree, (tuple, list)):
             raise TypeError(
                 f"jit: in_shardings of a method must be a tuple, with an entry for each argument; got {self.tree}."

@@ -43,7 +43,7 @@ class _Unset:
 UNSET: Any = _Unset()
 
 
-class Form:
+class LaunchParameters:
     """The parameters of generated code: those of the function itself, or `*args, **kwargs`.
 
     Named parameters avoid a tuple and a dict on each call, and `f(x, y)` and `f(x, y=y)` are the same call.
@@ -89,8 +89,8 @@ class Site:
     """Generated code for calls with one structure: number of arguments, keywords, argument trees, result tree."""
 
     def __init__(
-        self, number: int, form: Form, call: Arguments, result: tree.Structure, is_library: bool, is_wide: bool,
-        names: Sequence[str], namespace: dict[str, Any],
+        self, number: int, form: LaunchParameters, call: Arguments, result: tree.TreeDef, is_library: bool,
+        is_wide: bool, names: Sequence[str], namespace: dict[str, Any],
     ) -> None:  # fmt: skip
         self.entries: dict[Any, Any] = {}
         self.result = result
@@ -144,7 +144,7 @@ class Site:
         # the same code, which returns MISS instead of taking the slow path, to try several sites
         self.run = _function(f"def call({form.header}):", lines, {**namespace, "miss": lambda *_: MISS})
 
-    def remember(self, call: Arguments, arrays: Sequence[DeviceArray], entry: Any, result: tree.Structure) -> None:
+    def remember(self, call: Arguments, arrays: Sequence[DeviceArray], entry: Any, result: tree.TreeDef) -> None:
         """Register the executable of `entry` for arguments with these placements."""
         if len(self.entries) >= 4096:
             self.entries.clear()
@@ -165,7 +165,7 @@ def _compiled(text: str) -> Any:
     return source.compiled(text)
 
 
-def _emit_result(code: Code, structure: tree.Structure) -> None:
+def _emit_result(code: Code, structure: tree.TreeDef) -> None:
     """Emit code that wraps the buffers in `results` and returns the rebuilt result."""
     names = [(f"a{i}", f"o{i}", f"p{i}") for i in range(structure.num_leaves)]
     if names:
@@ -176,7 +176,7 @@ def _emit_result(code: Code, structure: tree.Structure) -> None:
 
 
 @functools.lru_cache(maxsize=1024)
-def result_builder(structure: tree.Structure) -> Callable[[list[Any], list[Any]], Any]:
+def result_builder(structure: tree.TreeDef) -> Callable[[list[Any], list[Any]], Any]:
     """A function that builds a result from buffers and their placements."""
     code = Code("r")
     _emit_result(code, structure)

@@ -28,7 +28,7 @@ class Compile(NamedTuple):
     statics: tuple[Any, ...]
     milliseconds: float
     names: tuple[str, ...] = ()  # of the arguments
-    structure: tree.Structure | None = None
+    structure: tree.TreeDef | None = None
     settings: tuple[Any, ...] = ()
     places: tuple[str, ...] = ()  # devices or shardings of the arguments
 

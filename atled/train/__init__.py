@@ -9,7 +9,7 @@ _AT_ONCE = {
 _NAMES = {
     "atled.engine.progress": "Progress progress",
     "learning_curves": "curves",
-    "evaluation": "evaluate",
+    "evaluation": "evaluate Evaluation",
     "tensorboard": "TensorBoard",
     "fitting_api": "fit",
     "logs": "JSONL Logger records",

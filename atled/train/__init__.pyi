@@ -1,6 +1,7 @@
 # Written by scripts/stubs.
 from atled.engine.progress import Progress as Progress
 from atled.engine.progress import progress as progress
+from atled.train.evaluation import Evaluation as Evaluation
 from atled.train.evaluation import evaluate as evaluate
 from atled.train.fitting_api import fit as fit
 from atled.train.learning_curves import curves as curves
@@ -14,6 +15,7 @@ from atled.train.train_step import step as step
 from atled.train.training_loop import Run as Run
 
 __all__ = [
+    "Evaluation",
     "JSONL",
     "Logger",
     "Progress",

@@ -11,7 +11,7 @@ from atled import data, distributed
 from atled.core import errors, tree
 from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
 from atled.data.pipeline import Pipeline
-from atled.data.random_access import ENDLESS
+from atled.data.random_access_nodes import ENDLESS
 
 
 def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept: bool) -> tuple[Any, int | None]:
@@ -24,7 +24,7 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
         if distributed.is_initialized() and batches.process == (0, 1):
             batches = batches.sharded()
         batches, count = _repeated(batches, epochs)
-        return data.to_devices(batches.iterator(workers=workers), sharding), count
+        return data.to_devices(batches.iterator(num_workers=workers), sharding), count
     if workers:
         raise TypeError(errors.explained("train.fit: workers are for pipelines of atled.data.", "data.source(list)."))
     iterator = iter(batches)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,18 +14,29 @@ from atled import checkpoints, metrics, nn, optim
 from atled.checkpoints.storage import Local
 from atled.core import errors, tree
 from atled.core.array import ArrayLike
+from atled.core.former_names import formerly
 from atled.core.sharding import NamedSharding, PartitionSpec
 from atled.engine import client
 from atled.engine.global_arrays import make_array_from_process_local_data
 from atled.engine.progress import Progress
 from atled.staging.device_put import device_put
 from atled.train.batch_feed import feed, sharding_of
+from atled.train.evaluation import Evaluation
 from atled.train.logs import JSONL
 from atled.train.state import State
 from atled.train.train_step import takes_key
 from atled.train.training_loop import Run
 
 
+@formerly(
+    evaluate="evaluation=train.Evaluation(batches)", measure="evaluation=train.Evaluation(batches, metrics_fn)",
+    every="evaluation=train.Evaluation(batches, every=…), or checkpoint=checkpoints.Saver(path, every=…)",
+    best="evaluation=train.Evaluation(batches, best=…), or checkpoint=checkpoints.Saver(path, best=…)",
+    mode="evaluation=train.Evaluation(batches, best=…, mode=…)",
+    patience="evaluation=train.Evaluation(batches, patience=…)",
+    hooks="callbacks", workers="num_workers", micro="gradient_accumulation_steps", tokens="tokens_per_batch",
+    average="optim.average(optimizer, decay)",
+)  # fmt: skip
 def fit(
     model: Any,
     loss: Callable[..., Any],
@@ -35,22 +47,16 @@ def fit(
     epochs: int | None = None,
     key: ArrayLike | None = None,
     has_aux: bool = False,
-    evaluate: Any = None,
-    measure: Callable[..., Any] | None = None,
-    every: int = 1000,
-    best: str | None = None,
-    mode: str | None = None,
-    patience: int | None = None,
+    evaluation: Any = None,
     checkpoint: Any = None,
     loggers: Sequence[Any] = (),
-    hooks: Sequence[Callable[[Any], Any]] = (),
+    callbacks: Sequence[Callable[[Any], Any]] = (),
     progress: bool = True,
-    tokens: Any = None,
+    tokens_per_batch: Any = None,
     sharding: Any = None,
-    workers: int = 0,
-    micro: int = 1,
+    num_workers: int = 0,
+    gradient_accumulation_steps: int = 1,
     precision: Any = None,
-    average: float | None = None,
     nans: str | None = "stop",
 ) -> State:
     """Train a model; returns the `State` after the last step. With a checkpoint, the same call again resumes the run.
@@ -61,24 +67,22 @@ def fit(
     Args:
         model: a model, or a `State`, which includes the optimizer and key.
         batches: a pipeline of `atled.data`, which is repeated as long as needed; or any other iterable of batches.
+        optimizer: such as `optim.AdamW(1e-3)`; `optim.average(optimizer, 0.999)` also keeps averaged weights, with
+            which the model is evaluated.
         steps: the total number of steps; or `epochs`, the number of passes over the batches. Without either, once.
         key: for losses with a parameter `key`.
         has_aux: whether the loss returns (value, dict of more metrics).
-        evaluate: held-out batches; `measure(model, *batch)`, a function as for `train.evaluate`, is applied to them
-            every `every` steps and at the end, with averaged weights if there are any. By default, `measure` is the
-            loss. Names in the log begin with "eval/".
-        best: a metric, such as "eval/loss", whose best checkpoint is kept; `mode` is "min" (default) or
-            "max". With `patience`, the run stops after that many evaluations in a row without improvement.
-        checkpoint: a directory, a URL or a `checkpoints.Saver`; saved every `every` steps, or as the saver says, and at
-            the end. With a directory, its file `log.jsonl` is the log.
+        evaluation: a `train.Evaluation`, or just held-out batches, on which the loss is measured every 1000 steps and
+            at the end.
+        checkpoint: a directory, a URL or a `checkpoints.Saver`; saved as the saver says, or whenever the model is
+            evaluated, else every 1000 steps; and at the end. With a directory, its file `log.jsonl` is the log.
         loggers: further `Logger`s, on the first process only.
-        hooks: functions that are called with the `Run` after each step.
-        tokens: tokens per step, or a function of the batch, to show tokens per second.
+        callbacks: functions that are called with the `Run` after each step.
+        tokens_per_batch: a number, or a function of the batch, to show tokens per second.
         sharding: how batches are split: a `NamedSharding`, or a mesh, whose first axis splits them.
-        workers: the number of data-loading processes.
-        micro: the number of microbatches, which are computed one after the other to save memory.
+        num_workers: the number of data-loading processes.
+        gradient_accumulation_steps: the number of microbatches, which are computed one after the other to save memory.
         precision: the compute dtype of layers: "bfloat16", or "float16", with loss scaling.
-        average: the decay of a running average of weights, with which the model is evaluated.
         nans: what to do if a loss or gradient is not finite. "stop" raises FloatingPointError with the line where it
             comes from. "skip" skips the batch. "back" restores the last checkpoint and continues after the batch. None
             disables the check.
@@ -96,24 +100,24 @@ def fit(
     [1.0, 2.0, 3.0]
     """
     _check_nans(nans, checkpoint)
-    _check_lengths(steps, epochs, every, patience)
-    saver = _saver(checkpoint, every, best, mode)
-    best, mode = (best, mode or "min") if saver is None else (saver.best, saver.mode)
-    _check_evaluation(evaluate, measure, patience, best, mode)
+    _check_lengths(steps, epochs)
+    evaluation = evaluation if evaluation is None or isinstance(evaluation, Evaluation) else Evaluation(evaluation)
+    saver = _saver(checkpoint, evaluation)
+    evaluation = _completed(evaluation, saver, _loss_of(loss, has_aux))
     sharding = sharding_of(sharding)
-    state = _state(model, optimizer, key, precision, average, sharding)
+    state = _state(model, optimizer, key, precision, sharding)
     is_first = client.process_index() == 0
     if saver is not None and isinstance(saver.directory, Local) and is_first:
         loggers = [JSONL(saver.directory.path / "log.jsonl"), *loggers]
     epochs = 1 if steps is None and epochs is None else epochs
-    fed, count = feed(batches, sharding, workers, epochs, saver is not None)
+    fed, count = feed(batches, sharding, num_workers, epochs, saver is not None)
     if steps is None and count is not None:
         steps = int(state.step) + count
-    bar = Progress((), int(state.step), steps, tokens, is_shown=progress and is_first)
+    bar = Progress((), int(state.step), steps, tokens_per_batch, is_shown=progress and is_first)
     run = Run(
-        state, loss, fed, bar, steps, has_aux=has_aux, micro=micro, nans=nans, held_out=evaluate,
-        measure=measure or _loss_of(loss, has_aux), every=every, sharding=sharding, saver=saver,
-        loggers=list(loggers) if is_first else [], hooks=list(hooks), best=best, mode=mode, patience=patience,
+        state, loss, fed, bar, steps, has_aux=has_aux, gradient_accumulation_steps=gradient_accumulation_steps,
+        nans=nans, evaluation=evaluation, sharding=sharding, saver=saver,
+        loggers=list(loggers) if is_first else [], callbacks=list(callbacks),
     )  # fmt: skip
     return _finished(run, fed, bar, saver)
 
@@ -125,31 +129,29 @@ def _check_nans(nans: str | None, checkpoint: Any) -> None:
         raise ValueError(errors.explained('train.fit: nans="back" needs a checkpoint to go back to.', "checkpoint=…."))
 
 
-def _check_lengths(steps: int | None, epochs: int | None, every: int, patience: int | None) -> None:
+def _check_lengths(steps: int | None, epochs: int | None) -> None:
     if steps is not None and epochs is not None:
         raise TypeError(errors.explained("train.fit: give either steps or epochs."))
-    for name, n in (("steps", steps), ("epochs", epochs), ("every", every), ("patience", patience)):
+    for name, n in (("steps", steps), ("epochs", epochs)):
         if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
             raise ValueError(errors.explained(f"train.fit: {name} must be a positive integer; got {n!r}."))
 
 
-def _check_evaluation(evaluate: Any, measure: Any, patience: int | None, best: str | None, mode: str) -> None:
-    if mode not in ("min", "max"):
-        raise ValueError(errors.explained(f'train.fit: mode must be "min" or "max"; got {mode!r}.'))
-    if evaluate is not None and iter(evaluate) is evaluate:
-        raise TypeError(
-            errors.explained(
-                "train.fit: evaluate is iterated many times; an iterator can be used only once.", "a pipeline or list."
+def _completed(evaluation: Evaluation | None, saver: checkpoints.Saver | None, loss: Any) -> Evaluation | None:
+    """An evaluation with its defaults: the loss, and the best metric of the saver."""
+    if evaluation is None:
+        if saver is not None and (saver.best or "").startswith("eval/"):
+            raise TypeError(
+                errors.explained(
+                    f"train.fit: the saver keeps the best {saver.best}, and there is no evaluation.",
+                    "evaluation=train.Evaluation(batches).",
+                )
             )
-        )
-    if evaluate is None and (measure is not None or patience is not None or (best or "").startswith("eval/")):
-        raise TypeError(
-            errors.explained(
-                "train.fit: measure, patience and a best metric of evaluation need evaluate=batches.", "evaluate=…."
-            )
-        )
-    if patience is not None and best is None:
+        return None
+    best, mode = (evaluation.best, evaluation.mode) if saver is None else (saver.best, saver.mode)
+    if evaluation.patience is not None and best is None:
         raise TypeError(errors.explained("train.fit: patience needs a best metric.", 'best="eval/loss".'))
+    return dataclasses.replace(evaluation, metrics_fn=evaluation.metrics_fn or loss, best=best, mode=mode or "min")
 
 
 def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None) -> State:
@@ -170,22 +172,18 @@ def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None
     return state
 
 
-def _state(model: Any, optimizer: Any, key: Any, precision: Any, average: float | None, sharding: Any) -> State:
+def _state(model: Any, optimizer: Any, key: Any, precision: Any, sharding: Any) -> State:
     """The initial state. The state is donated from step to step; the given model is copied."""
     if isinstance(model, State):
-        if any([x is not None for x in (optimizer, key, precision, average)]):
-            raise TypeError(
-                errors.explained("train.fit: a State already has an optimizer, a key, a precision and an average.")
-            )
+        if any([x is not None for x in (optimizer, key, precision)]):
+            raise TypeError(errors.explained("train.fit: a State already has an optimizer, a key and a precision."))
         return _spread(model, sharding)
     if optimizer is None:
         raise TypeError(
             errors.explained("train.fit: an optimizer must be given.", "fit(model, loss, batches, optim.AdamW(1e-3)).")
         )
     if precision is not None:
-        model = nn.cast(model, compute=precision)
-    if average is not None:
-        optimizer = optim.average(optimizer, decay=average)
+        model = nn.cast(model, compute_dtype=precision)
     if precision is not None and np.dtype(precision) == np.float16 and not optimizer.has_scale:
         optimizer = optim.LossScale(optimizer)
     model, key = tree.map(jnp.copy, (model, key))
@@ -203,12 +201,17 @@ def _spread(x: Any, sharding: Any) -> Any:
     return tree.map(lambda leaf: make_array_from_process_local_data(whole, np.asarray(leaf)), x)
 
 
-def _saver(checkpoint: Any, every: int, best: str | None, mode: str | None) -> checkpoints.Saver | None:
+def _saver(checkpoint: Any, evaluation: Evaluation | None) -> checkpoints.Saver | None:
     if checkpoint is None:
         return None
     if not isinstance(checkpoint, checkpoints.Saver):
-        return checkpoints.Saver(checkpoint, every=every, best=best, mode=mode or "min")
-    for name, value in (("best", best), ("mode", mode)):
+        if evaluation is None:
+            return checkpoints.Saver(checkpoint, every=1000)
+        return checkpoints.Saver(
+            checkpoint, every=evaluation.every, best=evaluation.best, mode=evaluation.mode or "min"
+        )
+    for name in ("best", "mode"):
+        value = None if evaluation is None else getattr(evaluation, name)
         if value is not None and value != getattr(checkpoint, name):
             raise TypeError(
                 errors.explained(f"train.fit: {name}={value!r} must be an option of the saver.", f"Saver(…, {name}=…).")

@@ -11,10 +11,12 @@ import atled.numpy as jnp
 from atled import nn, random
 from atled.core import errors, tree
 from atled.core.array import describe
+from atled.core.former_names import formerly
 from atled.optim.optimizer import Optimizer
 from atled.transforms.grad import value_and_grad
 
 
+@formerly(memory="opt_state", split="mesh_axis", apply="apply_gradients", evaluated="eval_model")
 class State(nn.Module):
     """The training state: a model, its optimizer and optimizer state, the step number, and a random key.
 
@@ -26,11 +28,11 @@ class State(nn.Module):
 
     model: Any
     optimizer: Any
-    memory: Any
+    opt_state: Any
     step: Any
     key: Any
 
-    def __init__(self, model: Any, optimizer: Any, *, key: Any = None, split: str | None = None) -> None:
+    def __init__(self, model: Any, optimizer: Any, *, key: Any = None, mesh_axis: str | None = None) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(
                 errors.explained(
@@ -39,7 +41,7 @@ class State(nn.Module):
                 )
             )
         self.model, self.optimizer = model, optimizer
-        self.memory = nn.Buffer(optimizer.init(model, split=split))
+        self.opt_state = nn.Buffer(optimizer.init(model, mesh_axis=mesh_axis))
         self.step = nn.Buffer(np.zeros((), "int32"))  # also where the default is 64 bits wide
         self.key = None if key is None else nn.Buffer(key)
 
@@ -53,32 +55,32 @@ class State(nn.Module):
             )
         return random.fold_in(self.key, self.step)
 
-    def apply(self, model: Any, grads: Any, *, value: Any = None, loss: Any = None) -> State:
+    def apply_gradients(self, model: Any, grads: Any, *, value: Any = None, loss: Any = None) -> State:
         """The state after a step: the model with its gradients applied.
 
         Args:
-            value: that of the loss, for optimizers that take it, such as `optim.plateau`; others ignore it.
+            value: the loss, if the optimizer needs it, as `optim.reduce_on_plateau` does; others ignore it.
             loss: a function of the model, for optimizers that evaluate the loss at other points, such as `optim.SAM`.
 
         >>> from atled import nn, optim, random, train
         >>> state = train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1))
         >>> value, model, grads = train.gradients(lambda m, x: m(x).sum())(state.model, state.model.weight.T)
-        >>> int(state.apply(model, grads).step)
+        >>> int(state.apply_gradients(model, grads).step)
         1
         """
         new_state = self.__copy__()
-        new_state.model, new_state.memory = self.optimizer.step(model, grads, self.memory, value=value, loss=loss)
+        new_state.model, new_state.opt_state = self.optimizer.step(model, grads, self.opt_state, value=value, loss=loss)
         new_state.step = self.step + 1
         return new_state
 
-    def evaluated(self) -> Any:
+    def eval_model(self) -> Any:
         """The model for evaluation: in `eval` mode, with averaged parameters if the optimizer has any.
 
         >>> from atled import nn, optim, random, train
-        >>> train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1)).evaluated().training
+        >>> train.State(nn.Linear(2, 1, key=random.key(0)), optim.SGD(0.1)).eval_model().training
         False
         """
-        return not_training(self.optimizer.evaluated(self.model, self.memory))
+        return not_training(self.optimizer.eval_model(self.model, self.opt_state))
 
 
 def not_training(model: Any) -> Any:

@@ -61,7 +61,7 @@ class TensorBoard:
         self._file.flush()
 
     def events(self) -> Iterator[tuple[int, int, dict[str, float]]]:
-        """Where each whole record ends, its step and its values."""
+        """The end offset, the step and the values of each complete record."""
         data, at = self._file.content(), 0
         while at + 12 <= len(data):
             (size,) = struct.unpack_from("<Q", data, at)
@@ -125,7 +125,7 @@ def _text(field: int, data: bytes) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Numbers and contents of the fields of a message."""
+    """The number and the content of each field of a protobuf message."""
     at = 0
     while at < len(message):
         field, kind = message[at] >> 3, message[at] & 7

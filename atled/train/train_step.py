@@ -11,16 +11,20 @@ import atled.numpy as jnp
 from atled import random
 from atled.core import errors, tree
 from atled.core.array import describe, is_array_like, shown, type_of
+from atled.core.former_names import formerly
 from atled.higher_order.scan import scan
 from atled.higher_order.while_loop import while_loop
-from atled.optim.optimizer import norm
+from atled.optim.optimizer import global_norm
 from atled.staging.jit import eval_shape, jit
 from atled.train.state import State, gradients
 
 RESERVED = {"loss", "norm", "step", "skipped"}  # names in the log
 
 
-def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True, micro: int = 1) -> Callable[..., Any]:
+@formerly(micro="gradient_accumulation_steps")
+def step(
+    loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True, gradient_accumulation_steps: int = 1
+) -> Callable[..., Any]:
     """A compiled function `state, metrics = step(state, *batch)`: one step of training.
 
     The loss is `loss(model, *batch)`; if it has a parameter `key`, it gets the key of the step. `metrics` is a dict
@@ -28,8 +32,8 @@ def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True
 
     Args:
         donate: whether the state is donated.
-        micro: the number of microbatches that the batch is split into along the first axis, to save memory. Losses and
-            gradients are means over the microbatches. Each has its own key.
+        gradient_accumulation_steps: the number of microbatches that the batch is split into along the first axis, to
+            save memory. Losses and gradients are means over the microbatches. Each has its own key.
 
     >>> from atled import nn, optim, random, train
     >>> import atled.numpy as jnp
@@ -44,7 +48,7 @@ def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True
     >>> float(metrics["loss"]) < first
     True
     """
-    begun = _begun(loss, has_aux, micro)
+    begun = _begun(loss, has_aux, gradient_accumulation_steps)
 
     def run(state: State, *batch: Any) -> tuple[State, dict[str, Any]]:
         metrics, apply = begun(state, *batch)
@@ -54,14 +58,14 @@ def step(loss: Callable[..., Any], *, has_aux: bool = False, donate: bool = True
     return jit(run, donate_argnums=0) if donate else jit(run)
 
 
-def guarded(loss: Callable[..., Any], *, has_aux: bool, micro: int) -> Callable[..., Any]:
+def guarded(loss: Callable[..., Any], *, has_aux: bool, gradient_accumulation_steps: int) -> Callable[..., Any]:
     """A compiled function `state, is_held, metrics = step(state, is_held, *batch)` that skips steps with a non-finite
     loss.
 
     From the first non-finite loss or gradient on, it returns the state before it, so that further steps can be
     launched before the loss is read.
     """
-    begun = _begun(loss, has_aux, micro)
+    begun = _begun(loss, has_aux, gradient_accumulation_steps)
 
     def run(state: State, is_held: Any, *batch: Any) -> tuple[State, Any, dict[str, Any]]:
         metrics, apply = begun(state, *batch)
@@ -93,7 +97,9 @@ def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[...,
     """
     may_have_key, must_have_key = takes_key(loss)
     if not isinstance(micro, int) or isinstance(micro, bool) or micro < 1:
-        raise ValueError(errors.explained(f"train.step: micro must be a positive integer; got {micro!r}."))
+        raise ValueError(
+            errors.explained(f"train.step: gradient_accumulation_steps must be a positive integer; got {micro!r}.")
+        )
 
     def begun(state: State, *batch: Any) -> tuple[dict[str, Any], Callable[[State], State]]:
         if not isinstance(state, State):
@@ -106,7 +112,7 @@ def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[...,
         before = state.model
         has_key = must_have_key or (may_have_key and state.key is not None)
         more = {"key": state.step_key()} if has_key else {}
-        scale = functools.partial(state.optimizer.scaled, state=state.memory)
+        scale = functools.partial(state.optimizer.scale_loss, state=state.opt_state)
 
         def part(model: Any, *batch: Any, **more: Any) -> tuple[Any, Any, Any, Any]:
             value, model, grads = gradients(loss, has_aux=has_aux, scale=scale)(model, *batch, **more)
@@ -140,16 +146,16 @@ def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[...,
             after = model
             if state.model is not before:  # unchanged parts are in the given state
                 after = tree.map(lambda now, old, new: now if new is old else new, state.model, before, model)
-            return state.apply(after, grads, value=value, loss=elsewhere)
+            return state.apply_gradients(after, grads, value=value, loss=elsewhere)
 
-        return {"loss": value, "norm": norm(grads) / scale(jnp.float32(1)), **extra}, apply
+        return {"loss": value, "norm": global_norm(grads) / scale(jnp.float32(1)), **extra}, apply
 
     begun.__name__ = getattr(loss, "__name__", "step")
     return begun
 
 
 def _in_parts(part: Callable[..., Any], micro: int) -> Callable[..., Any]:
-    """A function of a batch applied to microbatches in sequence: means of results, and the model after the last."""
+    """A function that runs `part` on microbatches in sequence and returns mean results and the final model."""
 
     def run(model: Any, *batch: Any, **more: Any) -> tuple[Any, Any, Any, Any]:
         parts = tree.map(lambda x: _cut(x, micro), batch)
@@ -176,7 +182,9 @@ def _cut(x: Any, micro: int) -> Any:
     if not shape or shape[0] % micro:
         raise ValueError(
             errors.explained(
-                f"train.step: micro={micro} needs a first axis whose length is a multiple of it; got {shown(x)}.",
+                f"train.step: gradient_accumulation_steps={micro} needs a first axis whose length is a multiple of it; "
+                "got "
+                f"{shown(x)}.",
                 "another batch size.",
             )
         )

@@ -28,7 +28,7 @@ from atled.engine.progress import Progress
 from atled.optim.serialization import UnknownError, changed_functions, recalled, record, shown
 from atled.staging.find_nans import find_nans
 from atled.train.batch_feed import arguments
-from atled.train.evaluation import evaluate, tried
+from atled.train.evaluation import Evaluation, evaluate, tried
 from atled.train.logs import from_plain, plain
 from atled.train.state import State, gradients
 from atled.train.stop_signals import Stopping
@@ -52,9 +52,9 @@ class _Sent(NamedTuple):
 
 
 class Run:
-    """A run of `fit`, as hooks see it: `step`, `state`, `metrics` of this step, `values` of the last logged one.
+    """A run of `fit`, as callbacks see it: `step`, `state`, `metrics` of this step, `values` of the last logged one.
 
-    A hook may assign to `state`, call `stop()`, or `log(name=value)`, which adds values to this step's log entry.
+    A callback may assign to `state`, call `stop()`, or `log(name=value)`, which adds values to this step's log entry.
 
     >>> from atled import data, nn, optim, random, train
     >>> import numpy as np
@@ -63,7 +63,7 @@ class Run:
     ...         run.stop()
     >>> ones = data.source([np.ones((2, 3), "float32")])
     >>> model = nn.Linear(3, 1, key=random.key(0))
-    >>> state = train.fit(model, lambda m, x: (m(x) ** 2).mean(), ones, optim.SGD(0.1), steps=10, hooks=[halfway],
+    >>> state = train.fit(model, lambda m, x: (m(x) ** 2).mean(), ones, optim.SGD(0.1), steps=10, callbacks=[halfway],
     ...                   progress=False)
     >>> int(state.step)
     5
@@ -71,23 +71,23 @@ class Run:
 
     def __init__(
         self, state: State, loss: Callable[..., Any], batches: Any, bar: Progress, steps: int | None, *, has_aux: bool,
-        micro: int, nans: str | None, held_out: Any, measure: Any, every: int, sharding: Any,
-        saver: checkpoints.Saver | None, loggers: list[Any], hooks: list[Callable[[Any], Any]], best: str | None,
-        mode: str, patience: int | None,
+        gradient_accumulation_steps: int, nans: str | None, evaluation: Evaluation | None, sharding: Any,
+        saver: checkpoints.Saver | None, loggers: list[Any], callbacks: list[Callable[[Any], Any]],
     ) -> None:  # fmt: skip
         self.state, self.loss, self.batches, self.bar, self.steps = state, loss, batches, bar, steps
-        self.has_aux, self.micro, self.nans = has_aux, micro, nans
-        self.held_out, self.measure, self.every, self.sharding = held_out, measure, every, sharding
-        self.saver, self.loggers, self.hooks = saver, loggers, hooks
-        self.best, self.mode, self.patience = best, mode, patience
+        self.has_aux, self.gradient_accumulation_steps, self.nans = has_aux, gradient_accumulation_steps, nans
+        self.evaluation, self.sharding = evaluation, sharding
+        self.saver, self.loggers, self.callbacks = saver, loggers, callbacks
+        chooses = saver if saver is not None else evaluation
+        self.best = None if chooses is None else chooses.best
         self.step = int(state.step)
         self.metrics: dict[str, Any] = {}
         self.values: dict[str, float] = {}
         self.best_value: float | None = None
         self.waited = 0  # evaluations since the best value
         self._sent: collections.deque[_Sent] = collections.deque()
-        self._extra: dict[int, dict[str, float]] = {}  # what hooks log
-        self._hooked = self.step  # the last step whose hooks have run
+        self._extra: dict[int, dict[str, float]] = {}  # what callbacks log
+        self._called = self.step  # the last step whose callbacks have run
         self._is_open = False  # whether `values` are those of a step that is not logged yet
         self._is_over = False
         self._is_first = True  # no step was launched yet
@@ -97,6 +97,7 @@ class Run:
         self._looks = self._skipped = 0
         self._backs: collections.Counter[int] = collections.Counter()
         self._saved = -1
+        self._is_recalled = False  # whether the optimizer of the checkpoint was made again from its record
         key = None if state.key is None else np.asarray(random.key_data(state.key)).tolist()
         # metadata of a checkpoint
         self._about = {"optimizer": shown(state.optimizer), "record": record(state.optimizer), "key": str(key)}
@@ -115,12 +116,15 @@ class Run:
 
     def go(self) -> State:
         """Resume, train, evaluate, save."""
-        if self.held_out is not None:
-            found = tried(self.state.evaluated(), self.measure, self.held_out)
+        if (e := self.evaluation) is not None:
+            assert e.metrics_fn is not None
+            found = tried(self.state.eval_model(), e.metrics_fn, e.batches)
             self._evaluated = [f"eval/{name}" for name in found]
         self._resume()
         make = step if self.nans is None else guarded
-        self._run: Any = make(self.loss, has_aux=self.has_aux, micro=self.micro)
+        self._run: Any = make(
+            self.loss, has_aux=self.has_aux, gradient_accumulation_steps=self.gradient_accumulation_steps
+        )
         self._held: Any = jnp.asarray(False)
         self.bar.begin()
         with Stopping(self.saver is not None) as stopping:
@@ -142,8 +146,8 @@ class Run:
 
     def _left(self) -> int:
         """The number of steps that may be in flight now. Short steps are read in groups, which is cheaper."""
-        if self.hooks and self.nans == "skip":
-            return 0  # hooks must not run twice
+        if self.callbacks and self.nans == "skip":
+            return 0  # callbacks must not run twice
         if len(self._sent) <= self._reach:
             return self._reach
         now = time.perf_counter()
@@ -187,7 +191,7 @@ class Run:
         self.values = {**values, **self._extra.pop(sent.step, {})}
         self.bar.show(**{k: v for k, v in self.values.items() if k == "loss" or self.has_aux})
         self.bar.advance(sent.batch)
-        self._is_open = self._is_milestone(sent.step) or sent.step > self._hooked
+        self._is_open = self._is_milestone(sent.step) or sent.step > self._called
         if not self._is_open:
             self._log(sent.step)
 
@@ -197,10 +201,10 @@ class Run:
             logger.log(step, dict(self.values))
 
     def _after_step(self) -> bool:
-        """Hooks, evaluation and checkpoints of a step."""
-        for hook in self.hooks:
-            hook(self)
-        self._hooked = self.step
+        """Callbacks, evaluation and checkpoints of a step."""
+        for callback in self.callbacks:
+            callback(self)
+        self._called = self.step
         is_better = False
         if self._is_milestone(self.step):
             if not self._settle(0):
@@ -223,7 +227,7 @@ class Run:
     def _is_milestone(self, step: int) -> bool:
         """Whether the model is evaluated at this step."""
         is_last = step == self.steps or (self._is_over and step == self.step)
-        return self.held_out is not None and (is_last or step % self.every == 0)
+        return self.evaluation is not None and (is_last or step % self.evaluation.every == 0)
 
     def _at_the_end(self) -> bool:
         """The data ended unexpectedly: evaluate, and log the last step again with the result."""
@@ -231,7 +235,7 @@ class Run:
             raise ValueError(errors.explained("train.fit: there are no batches."))
         if self.steps is not None:
             warnings.warn(f"train.fit: the batches ended after step {self.step} of {self.steps}.", stacklevel=2)
-        if self.held_out is not None and self.values and not any([k.startswith("eval/") for k in self.values]):
+        if self.evaluation is not None and self.values and not any([k.startswith("eval/") for k in self.values]):
             self._rewind(self.step - 1)
             self._evaluate()
             self._log(self.step)
@@ -240,21 +244,23 @@ class Run:
 
     def _evaluate(self) -> bool:
         """Measure the model; returns whether it is the best so far."""
+        e = self.evaluation
+        assert e is not None and e.metrics_fn is not None
         results = evaluate(
-            self.state.evaluated(), self.measure, self.held_out, sharding=self.sharding, progress=self.bar.is_shown
+            self.state.eval_model(), e.metrics_fn, e.batches, sharding=self.sharding, progress=self.bar.is_shown
         )
         self.values |= {f"eval/{k}": float(v) for k, v in results.items() if isinstance(v, (int, float))}
         self.bar.show(**{k: v for k, v in self.values.items() if k.startswith("eval/")})
-        return self.best is not None and self._compare(self.best)
+        return self.best is not None and self._compare(self.best, e)
 
     def _check_best(self, of_steps: Callable[[], Any]) -> None:
-        """Raise for a best metric that no step will have. What hooks log is not known before."""
+        """Raise for a best metric that no step will have. What callbacks log is not known before."""
         name, known = self.best, list(self._evaluated)
         if name is None or name in known:
             return
         if not name.startswith("eval/"):
             known += list(of_steps())
-            if name in known or self.hooks:
+            if name in known or self.callbacks:
                 return
         self._no_metric(name, known)
 
@@ -263,23 +269,27 @@ class Run:
         near = difflib.get_close_matches(name, known, 1, 0)
         raise ValueError(errors.explained(says, f"best={near[0]!r}." if near else ""))
 
-    def _compare(self, name: str) -> bool:
+    def _compare(self, name: str, evaluation: Evaluation) -> bool:
         """Whether the model improved; stops the run when patience is exhausted."""
         if name not in self.values:
             self._no_metric(name, list(self.values))
         value, before = self.values[name], self.best_value
-        is_better = before is None or (value < before if self.mode == "min" else value > before)
+        is_better = before is None or (value < before if evaluation.mode == "min" else value > before)
         is_better = is_better and not math.isnan(value)
-        if self.step % self.every:  # the last step: a longer run, which may go on from here, does not look at it
+        if self.step % evaluation.every:  # the last step: a longer run, which may go on from here, does not look at it
             return is_better
         if is_better:
             self.best_value, self.waited = value, 0
             return True
         self.waited += 1
-        if self.patience is not None and self.waited >= self.patience:
+        if self._is_out_of_patience():
             self.bar.say(f"train.fit: {name} was not better than {before} {self.waited} times in a row.")
             self.stop()
         return False
+
+    def _is_out_of_patience(self) -> bool:
+        patience = None if self.evaluation is None else self.evaluation.patience
+        return patience is not None and self.waited >= patience
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
@@ -287,41 +297,43 @@ class Run:
         """Resume from the last checkpoint."""
         if self.saver is None:
             return
-        restored = self.saver.restore(like=self._begun)
+        restored = self.saver.restore(template=self._begun)
         if restored is not None:
             self._check(restored)
             self._go_to(restored)
-            self.batches.restore(restored.more["data"])
-            self._is_over = self.patience is not None and self.waited >= self.patience
+            self.batches.restore(restored.metadata["data"])
+            self._is_over = self._is_out_of_patience()
         self._rewind(self.step)
         if restored is None and self.nans == "back":
             self._save(force=True)
 
-    def _begun(self, more: Any) -> State:
+    def _begun(self, metadata: Any) -> State:
         """The state to restore: its optimizer is the one that the run began with, as far as it is data."""
-        if not isinstance(more, dict) or not {"data", "about"} <= set(more):
+        if not isinstance(metadata, dict) or not {"data", "about"} <= set(metadata):
             raise checkpoints.CheckpointError(
                 errors.explained(
                     f"train.fit: {self.saver and self.saver.directory} has checkpoints that fit did not write.",
                     "another directory, or checkpoints.load and fit(state, …).",
                 )
             )
-        found = more["about"].get("record")
+        found = metadata["about"].get("record")
         if found == self._about["record"]:
             return self.state
         try:
             optimizer = recalled(found, self.state.optimizer)
         except UnknownError:
             return self.state
+        self._is_recalled = True
         begun = self.state.__copy__()
-        begun.optimizer, begun.memory = optimizer, optimizer.init(self.state.model)
+        begun.optimizer, begun.opt_state = optimizer, optimizer.init(self.state.model)
         return begun
 
     def _check(self, found: Restored) -> None:
         """Warn about arguments that a resumed run ignores, and about what it cannot restore."""
-        now, then = self._about, found.more["about"]
+        now, then = self._about, found.metadata["about"]
         for name in ("optimizer", "key"):
-            if then[name] != now[name]:
+            is_same = name == "optimizer" and self._is_recalled and record(found.tree.optimizer) == now["record"]
+            if then[name] != now[name] and not is_same:  # another version may have said it in other words
                 says = (
                     f"the run goes on with the {name} that it began with, {then[name]}; it was called with {now[name]}."
                 )
@@ -338,11 +350,11 @@ class Run:
 
     def _go_to(self, found: Restored) -> None:
         self.state, self.step, self._saved = found.tree, found.step, found.step
-        self.values = {k: from_plain(v) for k, v in found.more["values"].items()}
+        self.values = {k: from_plain(v) for k, v in found.metadata["values"].items()}
         self.best_value, self.waited = None, 0
-        if found.more["best"][0] == self.best:
-            _, self.best_value, self.waited = found.more["best"]
-        self._hooked, self._is_open, self._is_over = self.step, False, False
+        if found.metadata["best"][0] == self.best:
+            _, self.best_value, self.waited = found.metadata["best"]
+        self._called, self._is_open, self._is_over = self.step, False, False
         self._extra.clear()
         self.bar.back_to(found.step)
 
@@ -374,7 +386,7 @@ class Run:
             "values": {k: plain(v) for k, v in self.values.items()},
             "about": self._about,
         }
-        self.saver.save(self.step, self.state, more=more, metrics=numbers, force=force)
+        self.saver.save(self.step, self.state, metadata=more, metrics=numbers, force=force)
         self._saved = self.step
         return True
 
@@ -405,7 +417,9 @@ class Run:
             self._keep(sent, values)
             if self._is_open:
                 self._log(sent.step)
-            raise FloatingPointError(errors.explained(says, 'a smaller rate, optim.clip, or nans="skip" or "back".'))
+            raise FloatingPointError(
+                errors.explained(says, 'a smaller rate, optim.clip_by_global_norm, or nans="skip" or "back".')
+            )
         if self.nans == "skip":
             self._skip(sent, values, says)
             for one in later:
@@ -439,7 +453,7 @@ class Run:
 
     def _go_back(self, sent: _Sent, says: str) -> bool:
         assert self.saver is not None
-        restored = self.saver.restore(like=self.state)
+        restored = self.saver.restore(template=self.state)
         if restored is None or self._backs[restored.step] >= BACKS:
             raise FloatingPointError(errors.explained(f"{says}\n  Going back {BACKS} times did not help."))
         self._backs[restored.step] += 1

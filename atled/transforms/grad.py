@@ -24,7 +24,7 @@ from atled.ops import elementwise, shape
 from atled.transforms.jvp import masked_jvp_flat
 from atled.transforms.linear_maps import check_cotangent, checked_tangents, linear_map, public, pull_back, visible
 from atled.transforms.linearize import linearize_flat
-from atled.transforms.masked_derivatives import mask_program
+from atled.transforms.masked_tangents import mask_program
 from atled.transforms.transpose import transpose_program
 from atled.transforms.vmap import vmap
 
@@ -35,7 +35,7 @@ _R = TypeVar("_R")
 class _Flat:
     """A function of trees as a function of flat leaves; remembers the tree and auxiliary output of the last call."""
 
-    def __init__(self, f: Callable[..., Any], structure: tree.Structure, kwargs: dict[str, Any], has_aux: bool) -> None:
+    def __init__(self, f: Callable[..., Any], structure: tree.TreeDef, kwargs: dict[str, Any], has_aux: bool) -> None:
         self.f, self.structure, self.kwargs, self.has_aux = f, structure, kwargs, has_aux
 
     def __call__(self, *leaves: Any) -> list[Any]:
@@ -149,7 +149,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any 
 def _vjp(
     f: Callable[..., Any],
     leaves: list[Any],
-    structure: tree.Structure,
+    structure: tree.TreeDef,
     kwargs: dict[str, Any],
     is_active: Sequence[bool] | None,
     has_aux: bool,
@@ -330,7 +330,7 @@ class _Chosen:
         return kept(flags, self.structure.flatten_up_to(made))
 
 
-def _active(structure: tree.Structure, leaves: Sequence[Any], wrt: Any, is_one: bool = False) -> Sequence[bool] | None:
+def _active(structure: tree.TreeDef, leaves: Sequence[Any], wrt: Any, is_one: bool = False) -> Sequence[bool] | None:
     """Which leaves to differentiate with respect to; None for all, if there is no `wrt` and no declaration.
 
     For a single argument (`is_one`), paths begin inside it.

@@ -11,7 +11,7 @@ from atled.core.op import instantiate
 from atled.core.program import Program, evaluate, record_closed
 from atled.core.trace import Interpreter, Tracer, bind, entered, state
 from atled.core.types import Zero
-from atled.transforms.masked_derivatives import Masked
+from atled.transforms.masked_tangents import Masked
 
 
 class JvpTracer(Tracer):

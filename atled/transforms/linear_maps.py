@@ -1,7 +1,8 @@
 """The linear functions that `linearize` and `vjp` return: callable, and pytrees of their residuals.
 
 So these functions can be returned from jitted functions and passed to others. The equations, without residuals, are the
-static `_Form`; results of two calls of one jitted function share it, so functions that take them are not recompiled.
+static `_LinearEquations` or `_PullbackEquations`; results of two calls of one jitted function share it, so functions
+that take them are not recompiled.
 """
 
 from __future__ import annotations
@@ -121,14 +122,14 @@ class _Trees:
     __slots__ = ("in_types", "is_active", "out_structure", "out_types", "structure")
 
     def __init__(
-        self, leaves: Sequence[Any], structure: tree.Structure, is_active: Sequence[bool] | None, out: Sequence[Any],
-        out_structure: tree.Structure,
+        self, leaves: Sequence[Any], structure: tree.TreeDef, is_active: Sequence[bool] | None, out: Sequence[Any],
+        out_structure: tree.TreeDef,
     ) -> None:  # fmt: skip
         self.structure, self.is_active, self.in_types = structure, is_active, [type_of(x) for x in leaves]
         self.out_structure, self.out_types = out_structure, [type_of(x) for x in out]
 
 
-class _LinearForm:
+class _LinearEquations:
     """A linear function without its residuals."""
 
     __slots__ = ("has_input", "outputs", "program", "trees")
@@ -144,7 +145,7 @@ class LinearMap:
 
     __slots__ = ("__weakref__", "form", "values")
 
-    def __init__(self, form: _LinearForm, values: Sequence[Any]) -> None:
+    def __init__(self, form: _LinearEquations, values: Sequence[Any]) -> None:
         self.form, self.values = form, values
 
     def __call__(self, *tangents: Any) -> Any:
@@ -169,15 +170,17 @@ class LinearMap:
 
 
 def linear_map(
-    linear: Linearized, leaves: Sequence[Any], structure: tree.Structure, is_active: Sequence[bool] | None,
-    out: Sequence[Any], out_structure: tree.Structure,
+    linear: Linearized, leaves: Sequence[Any], structure: tree.TreeDef, is_active: Sequence[bool] | None,
+    out: Sequence[Any], out_structure: tree.TreeDef,
 ) -> LinearMap:  # fmt: skip
     """The function that `linearize` returns."""
     program, values = linear_program(linear)
-    return LinearMap(_LinearForm(program, linear, _Trees(leaves, structure, is_active, out, out_structure)), values)
+    return LinearMap(
+        _LinearEquations(program, linear, _Trees(leaves, structure, is_active, out, out_structure)), values
+    )
 
 
-class _PullForm:
+class _PullbackEquations:
     """A backward pass without its residuals: equations refer to them by number."""
 
     __slots__ = ("equations", "inputs", "outputs", "trees")
@@ -207,7 +210,7 @@ class PullBack:
 
     __slots__ = ("__weakref__", "_form", "linear", "trees")
 
-    def __init__(self, linear: Linearized, trees: _Trees, form: _PullForm | None = None) -> None:
+    def __init__(self, linear: Linearized, trees: _Trees, form: _PullbackEquations | None = None) -> None:
         self.linear, self.trees, self._form = linear, trees, form
 
     def __call__(self, cotangents: Any, is_basis: bool = False) -> Any:
@@ -230,17 +233,17 @@ class PullBack:
         results = [visible(Zero(t.tangent()) if c is None else c, t) for t, c in zip(trees.in_types, back, strict=True)]
         return trees.structure.unflatten(only(results, trees.is_active))
 
-    def flattened(self) -> tuple[list[Any], _PullForm]:
+    def flattened(self) -> tuple[list[Any], _PullbackEquations]:
         """The distinct residuals of the function, and its form."""
         values = {id(x): x for e in self.linear.equations for x in e.operands if _is_value(x)}
         if self._form is None:
-            self._form = _PullForm(self.linear, {key: i for i, key in enumerate(values)}, self.trees)
+            self._form = _PullbackEquations(self.linear, {key: i for i, key in enumerate(values)}, self.trees)
         return list(values.values()), self._form
 
 
 def pull_back(
-    linear: Linearized, leaves: Sequence[Any], structure: tree.Structure, is_active: Sequence[bool] | None,
-    out: Sequence[Any], out_structure: tree.Structure,
+    linear: Linearized, leaves: Sequence[Any], structure: tree.TreeDef, is_active: Sequence[bool] | None,
+    out: Sequence[Any], out_structure: tree.TreeDef,
 ) -> PullBack:  # fmt: skip
     """The function that `vjp` returns."""
     return PullBack(linear, _Trees(leaves, structure, is_active, out, out_structure))

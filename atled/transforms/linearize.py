@@ -16,7 +16,7 @@ from atled.core.settings import scope
 from atled.core.trace import Interpreter, Place, Tracer, entered, state
 from atled.core.types import Zero
 from atled.transforms.jvp import Jvp
-from atled.transforms.masked_derivatives import Masked
+from atled.transforms.masked_tangents import Masked
 
 
 class TapeTracer(Tracer):

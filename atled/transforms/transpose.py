@@ -13,7 +13,7 @@ from atled.core.program import Equation, Program, Var, record_closed
 from atled.core.trace import bind, entered, state
 from atled.core.types import Linear, Zero
 from atled.transforms.linearize import Linearized
-from atled.transforms.masked_derivatives import Masked
+from atled.transforms.masked_tangents import Masked
 
 
 def backward(

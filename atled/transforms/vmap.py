@@ -64,7 +64,7 @@ class Batch(Interpreter):
                 return out
         else:
             out = op.batch(batched, *values)
-        if type(out) is Partly:
+        if type(out) is PartlyBatched:
             results = [BatchTracer(self, x) if b else x for x, b in zip(out.values, out.is_batched, strict=True)]
             return tuple(results) if op.gives_tuple else results[0]
         if type(out) is tuple:
@@ -72,7 +72,7 @@ class Batch(Interpreter):
         return BatchTracer(self, out)
 
 
-class Partly:
+class PartlyBatched:
     """Results of a `batch` rule, some of which have no batch axis."""
 
     __slots__ = ("is_batched", "values")
@@ -232,7 +232,7 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | Non
             t = type_of(x)
             if not -t.ndim <= axis < t.ndim:
                 has = f"{t.ndim} {'axis' if t.ndim == 1 else 'axes'}"
-                way_out = "in_axes=None for it, which hands the same value to all; arguments by name are always mapped"
+                way_out = "in_axes=None for it, which hands the same value to all; keyword arguments are always mapped"
                 if t.ndim:
                     way_out = f"an axis from {-t.ndim} to {t.ndim - 1}"
                 raise ValueError(

@@ -25,7 +25,7 @@ def equal(a, b):
 def harmless_or_refused(path, want):
     """What becomes of a damaged checkpoint; wrong numbers without an error fail."""
     try:
-        got = checkpoints.load(path, like=want)
+        got = checkpoints.load(path, template=want)
     except CheckpointError:
         return "refused"
     assert equal(got, want), "wrong numbers, and no error"
@@ -49,10 +49,10 @@ def flip(rng, path):
 
 def save_for_ever(path):
     """Say which step is there, whole; then save one after the other, and say so."""
-    saver = checkpoints.Saver(path, keep=2, wait=True)
+    saver = checkpoints.Saver(path, max_to_keep=2, wait=True)
     step = saver.latest() or 0
     if step:
-        found = saver.restore(like=tree_for(step))
+        found = saver.restore(template=tree_for(step))
         assert found is not None and found.step == step and equal(found.tree, tree_for(step))
     print("AT", step, flush=True)
     while True:

@@ -54,7 +54,7 @@ def test_diff(run, capsys, tmp_path):
     for name, width in (("one", 2), ("two", 4)):
         checkpoints.save(tmp_path / name, nn.Linear(3, width, key=random.key(0)))
     code, text = said(capsys, "diff", tmp_path / "one", tmp_path / "two")
-    assert code == 1 and "~ weight: float32[3,2] → float32[3,4]" in text and "~ setting outputs: 2 → 4" in text
+    assert code == 1 and "~ weight: float32[3,2] → float32[3,4]" in text and "~ setting out_features: 2 → 4" in text
     code, text = said(capsys, "diff", tmp_path / "one", run)
     assert "- bias: float32[2]" in text and "+ w: int32[2,3]" in text
 

@@ -27,7 +27,7 @@ HERE = pathlib.Path(__file__).parent
 
 @pytest.fixture
 def saved(tmp_path):
-    checkpoints.save(tmp_path / "c", tree_for(1), more={"step": 1})
+    checkpoints.save(tmp_path / "c", tree_for(1), metadata={"step": 1})
     return tmp_path / "c"
 
 
@@ -99,25 +99,25 @@ def test_a_saver_passes_over_what_is_damaged_and_says_so(tmp_path):
     data[64] ^= 4
     newest.write_bytes(data)
     with pytest.warns(UserWarning, match=r"step 2 is restored.*step-00000003: params/w0 is damaged"):
-        assert saver.restore(like=tree_for(2)).step == 2
+        assert saver.restore(template=tree_for(2)).step == 2
     newest.write_bytes(data[:100])
     assert saver.latest() == 2 and saver.steps() == [1, 2]
     with pytest.warns(UserWarning, match="its file .* is missing or has a different size"):
-        assert saver.restore(like=tree_for(2)).step == 2
+        assert saver.restore(template=tree_for(2)).step == 2
     with pytest.raises(CheckpointError, match="is damaged"):
-        saver.restore(like=tree_for(3), step=3)
+        saver.restore(template=tree_for(3), step=3)
     for step in (1, 2):
         shutil.rmtree(tmp_path / f"step-{step:08d}")
     with pytest.raises(CheckpointError, match=r"no checkpoint in .* is intact"):
-        saver.restore(like=tree_for(3))
+        saver.restore(template=tree_for(3))
 
 
 def test_a_tree_that_does_not_fit_is_no_damage(tmp_path):
     saver = checkpoints.Saver(tmp_path, wait=True)
     saver.save(1, {"x": 1})
     saver.save(2, {"y": 1})
-    with pytest.raises(CheckpointError, match="does not match the tree"):  # and not step 1
-        saver.restore(like={"x": 0})
+    with pytest.raises(CheckpointError, match="does not match the template"):  # and not step 1
+        saver.restore(template={"x": 0})
 
 
 def test_kills_lose_nothing(tmp_path):
@@ -232,7 +232,7 @@ def test_an_interrupted_wait_waits_again(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Local, "write", slow)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # programs in the background may ignore it
-    saver = checkpoints.Saver(tmp_path, keep=None)
+    saver = checkpoints.Saver(tmp_path, max_to_keep=None)
     saver.save(1, {"x": np.full(1000, 1)})
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
@@ -314,7 +314,7 @@ def test_links_are_not_followed_when_removing(tmp_path):
     checkpoints.Saver(tmp_path / "other", wait=True).save(1, tree_for(1))
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "step-00000001").symlink_to(tmp_path / "other" / "step-00000001")
-    checkpoints.Saver(tmp_path / "run", keep=1, wait=True).save(5, tree_for(5))
+    checkpoints.Saver(tmp_path / "run", max_to_keep=1, wait=True).save(5, tree_for(5))
     assert checkpoints.Saver(tmp_path / "other").latest() == 1 and not (tmp_path / "run" / "step-00000001").exists()
 
 
@@ -323,7 +323,7 @@ def test_after_a_damaged_step_the_run_goes_on(tmp_path):
     for step in (10, 20):
         saver.save(step, tree_for(step))
     with flip(std_random.Random(1), tmp_path / "step-00000020"), pytest.warns(UserWarning, match="step 10 is restored"):
-        assert saver.restore(like=tree_for(1)).step == 10
+        assert saver.restore(template=tree_for(1)).step == 10
         saver.save(15, tree_for(15))
     assert 15 in saver.steps()
 
@@ -354,11 +354,11 @@ def test_a_disk_that_cannot_read_the_newest(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Local, "parts", failing)
     with pytest.warns(UserWarning, match="Input/output error"):
-        assert saver.restore(like=tree_for(1)).step == 1
+        assert saver.restore(template=tree_for(1)).step == 1
 
 
 def test_a_checkpoint_of_somebody_else_among_the_steps(tmp_path):
-    saver = checkpoints.Saver(tmp_path, wait=True, keep=1)
+    saver = checkpoints.Saver(tmp_path, wait=True, max_to_keep=1)
     checkpoints.save(tmp_path / "step-00000002", {"x": 1})
     for step in (1, 3):
         saver.save(step, tree_for(step))
@@ -380,7 +380,7 @@ def test_a_reader_beside_a_writer(tmp_path):
     writer.start()
     try:
         for _ in range(30):
-            found = checkpoints.load(tmp_path, like=tree_for(0))
+            found = checkpoints.load(tmp_path, template=tree_for(0))
             assert equal(found, tree_for(int(found["step"])))
     finally:
         stop.set()

@@ -32,27 +32,27 @@ def tree():
 
 def test_version_1():
     like = atled.tree.map(lambda x: x, tree())
-    found = checkpoints.load(GOLDEN / "v1", like=like)
+    found = checkpoints.load(GOLDEN / "v1", template=like)
     for (path, x), y in zip(atled.tree.leaves_with_path(found), atled.tree.leaves(tree()), strict=True):
         if atled.core.array.type_of(y).kind == "k":
             x, y = random.key_data(x), random.key_data(y)
         assert np.asarray(x).dtype == np.asarray(y).dtype and np.asarray(x).tobytes() == np.asarray(y).tobytes(), path
-    assert checkpoints.manifest(GOLDEN / "v1").more == {"written": "once", "π": [1, None]}
+    assert checkpoints.manifest(GOLDEN / "v1").metadata == {"written": "once", "π": [1, None]}
     assert checkpoints.verify(GOLDEN / "v1") > 100
 
 
 def test_the_same_tree_makes_the_same_bytes(tmp_path):
     """A writer that changes the format must change the version, and keep these files readable."""
-    checkpoints.save(tmp_path, tree(), more={"written": "once", "π": [1, None]})
+    checkpoints.save(tmp_path, tree(), metadata={"written": "once", "π": [1, None]})
     old, new = checkpoints.manifest(GOLDEN / "v1"), checkpoints.manifest(tmp_path)
     assert {p: (str(e), [(x.offset, x.crc32) for x in e.pieces]) for p, e in old.arrays.items()} == {
         p: (str(e), [(x.offset, x.crc32) for x in e.pieces]) for p, e in new.arrays.items()
     }
-    assert old.more == new.more and old.statics == new.statics
+    assert old.metadata == new.metadata and old.statics == new.statics
 
 
 def test_a_run_of_version_1(tmp_path):
     shutil.copytree(GOLDEN / "run", tmp_path / "run")
-    found = checkpoints.Saver(tmp_path / "run").restore(like={"x": jnp.zeros(3)})
-    assert found is not None and found.step == 20 and found.more == {"position": 160}
+    found = checkpoints.Saver(tmp_path / "run").restore(template={"x": jnp.zeros(3)})
+    assert found is not None and found.step == 20 and found.metadata == {"position": 160}
     assert (np.asarray(found.tree["x"]) == [20, 21, 22]).all()

@@ -61,8 +61,8 @@ def test_trees_are_named_by_paths(tmp_path):
 
 def test_a_state_of_a_model_goes_there_and_back(tmp_path):
     a, b = (nn.Linear(2, 3, key=random.key(i)) for i in (0, 1))
-    safetensors.save(tmp_path / "m.safetensors", nn.state(a))
-    again = nn.load_state(b, safetensors.load(tmp_path / "m.safetensors"))
+    safetensors.save(tmp_path / "m.safetensors", nn.state_dict(a))
+    again = nn.load_state_dict(b, safetensors.load(tmp_path / "m.safetensors"))
     same(np.asarray(again.weight), np.asarray(a.weight))
 
 

@@ -38,7 +38,7 @@ def test_every_dtype_comes_back_with_the_same_bits(tmp_path, dtype, shape):
     host = np.asarray(np.random.default_rng(0).normal(size=shape) * 3).astype(dtype)
     for x in (host, jnp.asarray(host)):
         checkpoints.save(tmp_path / "c", {"x": x})
-        equal(checkpoints.load(tmp_path / "c", like={"x": x}), {"x": x})
+        equal(checkpoints.load(tmp_path / "c", template={"x": x}), {"x": x})
         found = checkpoints.load(tmp_path / "c")["x"]
         assert found.dtype == host.dtype and found.tobytes() == host.tobytes()
 
@@ -59,7 +59,7 @@ def test_all_kinds_of_leaves(tmp_path):
     like = tree.map(lambda v: v, x)
     like["b"] = (jnp.zeros(2), np.float32(0), np.zeros(3, int))
     like["a"] = [0, 0.0, False, 0j, 0]
-    equal(checkpoints.load(tmp_path, like=like), x)
+    equal(checkpoints.load(tmp_path, template=like), x)
 
 
 def test_a_train_state_goes_on_to_the_same_bits(tmp_path):
@@ -72,7 +72,7 @@ def test_a_train_state_goes_on_to_the_same_bits(tmp_path):
     for _ in range(2):
         state, _ = step(state, x)
     checkpoints.save(tmp_path, state)
-    other = checkpoints.load(tmp_path, like=make(1))
+    other = checkpoints.load(tmp_path, template=make(1))
     for _ in range(2):
         state, _ = step(state, x)
         other, _ = step(other, x)
@@ -83,17 +83,17 @@ def test_a_train_state_goes_on_to_the_same_bits(tmp_path):
 def test_into_shapes_without_arrays(tmp_path):
     make = lambda key: nn.Linear(2, 3, key=key)
     checkpoints.save(tmp_path, make(random.key(0)))
-    made = checkpoints.load(tmp_path, like=atled.eval_shape(make, random.key(1)))
+    made = checkpoints.load(tmp_path, template=atled.eval_shape(make, random.key(1)))
     equal(made, make(random.key(0)))
 
 
-def test_more_and_settings(tmp_path):
-    checkpoints.save(tmp_path, nn.Linear(2, 3, key=random.key(0)), more={"data": [1, 2, {"a": None}]})
+def test_metadata_and_settings(tmp_path):
+    checkpoints.save(tmp_path, nn.Linear(2, 3, key=random.key(0)), metadata={"data": [1, 2, {"a": None}]})
     found = checkpoints.manifest(tmp_path)
-    assert found.more == {"data": [1, 2, {"a": None}]}
-    assert found.statics["inputs"] == 2 and found.statics["outputs"] == 3
-    with pytest.raises(TypeError, match="more must be JSON-serializable"):
-        checkpoints.save(tmp_path, {"x": 1}, more={"x": np.ones(2)})
+    assert found.metadata == {"data": [1, 2, {"a": None}]}
+    assert found.statics["in_features"] == 2 and found.statics["out_features"] == 3
+    with pytest.raises(TypeError, match="metadata must be JSON-serializable"):
+        checkpoints.save(tmp_path, {"x": 1}, metadata={"x": np.ones(2)})
 
 
 def test_saving_again_replaces_all_at_once(tmp_path):
@@ -111,7 +111,7 @@ def test_saved_in_small_pieces(tmp_path, monkeypatch):
     x = {"a": jnp.arange(5 * 7 * 3.0).reshape(5, 7, 3), "b": jnp.arange(100), "c": jnp.ones(())}
     checkpoints.save(tmp_path, x)
     assert len(list(tmp_path.iterdir())) > 10
-    equal(checkpoints.load(tmp_path, like=tree.map(jnp.zeros_like, x)), x)
+    equal(checkpoints.load(tmp_path, template=tree.map(jnp.zeros_like, x)), x)
     assert checkpoints.verify(tmp_path) == sum([v.nbytes for v in x.values()])
 
 
@@ -166,7 +166,7 @@ def test_the_report_names_everything_that_differs(tmp_path):
     checkpoints.save(tmp_path, {"model": Model(8, 4), "old": jnp.ones(2), "dtype": jnp.ones(2, "int32")})
     like = {"model": Model(12, 5), "new": jnp.ones(2), "dtype": jnp.ones(2)}
     with pytest.raises(CheckpointError) as error:
-        checkpoints.load(tmp_path, like=like)
+        checkpoints.load(tmp_path, template=like)
     text = str(error.value)
     for part in (
         "missing in the checkpoint: 1\n    new",
@@ -183,40 +183,40 @@ def test_the_report_names_everything_that_differs(tmp_path):
 def test_settings_are_in_the_report(tmp_path):
     checkpoints.save(tmp_path, Model(8, 4))
     with pytest.raises(CheckpointError, match="heads was 8 and is 12"):
-        checkpoints.load(tmp_path, like=Model(12, 5))
-    checkpoints.load(tmp_path, like=Model(12, 4))  # not in the way by themselves
+        checkpoints.load(tmp_path, template=Model(12, 5))
+    checkpoints.load(tmp_path, template=Model(12, 4))  # not in the way by themselves
 
 
 def test_partial_rename_and_cast(tmp_path):
     checkpoints.save(tmp_path, {"body": {"w": jnp.full(2, 2.0)}, "head": jnp.full(3, 3.0), "n": jnp.full(1, 7)})
     like = {"core": {"w": jnp.zeros(2)}, "tail": jnp.zeros(4)}
-    got = checkpoints.load(tmp_path, like=like, rename={"body": "core"}, partial=True)
+    got = checkpoints.load(tmp_path, template=like, rename={"body": "core"}, partial=True)
     assert float(got["core"]["w"][0]) == 2 and float(got["tail"][0]) == 0
     got = checkpoints.load(
         tmp_path,
-        like={"w": jnp.zeros(2, "bfloat16"), "n": np.zeros(1)},
+        template={"w": jnp.zeros(2, "bfloat16"), "n": np.zeros(1)},
         rename={"body": ""},
         partial=["head"],
         cast=True,
     )
     assert got["w"].dtype == "bfloat16" and float(got["w"][1]) == 2 and got["n"].dtype == "float64"
-    got = checkpoints.load(tmp_path, like={"HEAD": jnp.zeros(3)}, rename=str.upper, partial=True)
+    got = checkpoints.load(tmp_path, template={"HEAD": jnp.zeros(3)}, rename=str.upper, partial=True)
     assert float(got["HEAD"][0]) == 3
     with pytest.raises(CheckpointError, match="'tail', which the checkpoint does not have"):
-        checkpoints.load(tmp_path, like=like, rename={"tail": "head"}, partial=True)
+        checkpoints.load(tmp_path, template=like, rename={"tail": "head"}, partial=True)
     with pytest.raises(CheckpointError, match=r"maps both .* to head"):
-        checkpoints.load(tmp_path, like=like, rename={"n": "head"}, partial=True)
+        checkpoints.load(tmp_path, template=like, rename={"n": "head"}, partial=True)
     with pytest.raises(CheckpointError, match="only in the checkpoint: 1"):
-        checkpoints.load(tmp_path, like={"body": {"w": jnp.zeros(2)}, "n": jnp.zeros(1, "int32")}, partial=["body"])
+        checkpoints.load(tmp_path, template={"body": {"w": jnp.zeros(2)}, "n": jnp.zeros(1, "int32")}, partial=["body"])
 
 
 def test_an_integer_never_becomes_a_float_in_silence(tmp_path):
     checkpoints.save(tmp_path, {"n": jnp.asarray([16777217], "int32")})
     with pytest.raises(CheckpointError, match=r"n: int32\[1\] is float32\[1\] here"):
-        checkpoints.load(tmp_path, like={"n": jnp.zeros(1)})
+        checkpoints.load(tmp_path, template={"n": jnp.zeros(1)})
     checkpoints.save(tmp_path, {"n": 3})
     with pytest.raises(CheckpointError, match="of another dtype"):
-        checkpoints.load(tmp_path, like={"n": 1.0})
+        checkpoints.load(tmp_path, template={"n": 1.0})
 
 
 def test_mistakes(tmp_path):
@@ -240,7 +240,7 @@ def test_mistakes(tmp_path):
 
 def test_casts_that_lose_integers_are_refused(tmp_path):
     checkpoints.save(tmp_path, {"n": np.array([300, -1]), "f": np.array([0.5, 2.0]), "k": random.key(0)})
-    load = lambda **like: checkpoints.load(tmp_path, like=like, cast=True, partial=True)
+    load = lambda **like: checkpoints.load(tmp_path, template=like, cast=True, partial=True)
     assert load(n=np.zeros(2, "int16"))["n"].tolist() == [300, -1]
     assert load(n=jnp.zeros(2))["n"].tolist() == [300, -1]
     for like in (
@@ -259,19 +259,19 @@ def test_casts_that_lose_integers_are_refused(tmp_path):
 def test_one_pattern_may_be_a_string(tmp_path):
     checkpoints.save(tmp_path, {"x": 1})
     with pytest.raises(CheckpointError, match="missing in the checkpoint: 1\n    y"):
-        checkpoints.load(tmp_path, like={"x": 0, "y": 0}, partial="head/**")
-    assert checkpoints.load(tmp_path, like={"x": 0, "head": {"w": 5}}, partial="head") == {"x": 1, "head": {"w": 5}}
+        checkpoints.load(tmp_path, template={"x": 0, "y": 0}, partial="head/**")
+    assert checkpoints.load(tmp_path, template={"x": 0, "head": {"w": 5}}, partial="head") == {"x": 1, "head": {"w": 5}}
 
 
 def test_the_longest_name_is_renamed(tmp_path):
     checkpoints.save(tmp_path, {"a": {"w": 1, "b": 2}})
-    found = checkpoints.load(tmp_path, like={"c": 0, "d": {"b": 0}}, rename={"a": "d", "a/w": "c"})
+    found = checkpoints.load(tmp_path, template={"c": 0, "d": {"b": 0}}, rename={"a": "d", "a/w": "c"})
     assert found == {"c": 1, "d": {"b": 2}}
-    assert checkpoints.load(tmp_path, like={"m": {"a": {"w": 0, "b": 0}}}, rename={"": "m"}) == {
+    assert checkpoints.load(tmp_path, template={"m": {"a": {"w": 0, "b": 0}}}, rename={"": "m"}) == {
         "m": {"a": {"w": 1, "b": 2}}
     }
     with pytest.raises(TypeError, match="rename must be a dict or a function; got list"):
-        checkpoints.load(tmp_path, like={}, rename=["a"])
+        checkpoints.load(tmp_path, template={}, rename=["a"])
 
 
 def test_many_pieces_are_looked_at_quickly():
@@ -293,7 +293,7 @@ def test_masked_arrays_and_large_integers_are_refused(tmp_path):
 def test_keys_of_dicts_with_slashes(tmp_path):
     x = {"a/b": jnp.ones(1), "a": {"b": jnp.zeros(1)}, "%2F": jnp.full(1, 2.0)}
     checkpoints.save(tmp_path, x)
-    equal(checkpoints.load(tmp_path, like=tree.map(jnp.ones_like, x)), x)
+    equal(checkpoints.load(tmp_path, template=tree.map(jnp.ones_like, x)), x)
 
 
 def test_a_relative_path_is_a_path(tmp_path, monkeypatch):
@@ -305,8 +305,8 @@ def test_a_relative_path_is_a_path(tmp_path, monkeypatch):
 def test_objects_of_another_version_are_refused(tmp_path):
     checkpoints.save(tmp_path, {"x": 1})
     data = (tmp_path / "manifest").read_bytes()
-    (tmp_path / "manifest").write_bytes(data.replace(b"checkpoint 1", b"checkpoint 2", 1))
-    with pytest.raises(CheckpointError, match="version 1; got 2"):
+    (tmp_path / "manifest").write_bytes(data.replace(b"checkpoint 2", b"checkpoint 3", 1))
+    with pytest.raises(CheckpointError, match="version 2; got 3"):
         checkpoints.load(tmp_path)
 
 
@@ -342,7 +342,7 @@ def test_manifests_that_are_wrong(tmp_path, change):
     else:
         piece["file"] = "other"
     text = json.dumps(content).encode()
-    (tmp_path / "manifest").write_bytes(f"atled checkpoint 1 {zlib.crc32(text):08x} {len(text)}\n".encode() + text)
+    (tmp_path / "manifest").write_bytes(f"atled checkpoint 2 {zlib.crc32(text):08x} {len(text)}\n".encode() + text)
     with pytest.raises(CheckpointError, match="the manifest is invalid"):
         checkpoints.load(tmp_path)
 
@@ -359,7 +359,7 @@ def test_nothing_else_is_imported_for_local_files(tmp_path):
 @pytest.mark.parametrize("n", [2**63 - 1, 2**63, 2**63 + 5, 2**64 - 1, -(2**63)])
 def test_large_python_integers(tmp_path, n):
     checkpoints.save(tmp_path, {"seed": n})
-    assert checkpoints.load(tmp_path, like={"seed": 0})["seed"] == n
+    assert checkpoints.load(tmp_path, template={"seed": 0})["seed"] == n
     with pytest.raises(TypeError, match="does not fit any dtype"):
         checkpoints.save(tmp_path, {"seed": 2**64 + n if n > 0 else n - 1})
 
@@ -384,7 +384,7 @@ def test_a_cast_keeps_the_numbers_or_raises(tmp_path, source):
         for target in (*NUMBERS, "uint8", "int32", "float16", "float8_e4m3fn"):
             kind = of(target)
             try:
-                got = checkpoints.load(tmp_path, like={"x": jnp.zeros(1, kind)}, cast=True)["x"].item()
+                got = checkpoints.load(tmp_path, template={"x": jnp.zeros(1, kind)}, cast=True)["x"].item()
             except CheckpointError:
                 got = None
             if target == "bool" or "int" in target:

@@ -18,13 +18,13 @@ def steps(saver):
 
 
 def test_every_and_keep(tmp_path):
-    saver = checkpoints.Saver(tmp_path, every=3, keep=2)
+    saver = checkpoints.Saver(tmp_path, every=3, max_to_keep=2)
     assert [saver.save(s, {"x": s}) for s in range(10)] == [s % 3 == 0 for s in range(10)]
     assert steps(saver) == [6, 9]
     assert saver.save(10, {"x": 10}, force=True)
     assert steps(saver) == [9, 10]
     assert steps(checkpoints.Saver(tmp_path)) == [9, 10]
-    everything = checkpoints.Saver(tmp_path, keep=None)
+    everything = checkpoints.Saver(tmp_path, max_to_keep=None)
     for s in (11, 12, 13):
         everything.save(s, {"x": s})
     assert steps(everything) == [9, 10, 11, 12, 13]
@@ -32,7 +32,7 @@ def test_every_and_keep(tmp_path):
 
 @pytest.mark.parametrize("mode, best", [("min", 2), ("max", 4)])
 def test_the_best_is_kept(tmp_path, mode, best):
-    saver = checkpoints.Saver(tmp_path, keep=1, best="loss", mode=mode)
+    saver = checkpoints.Saver(tmp_path, max_to_keep=1, best="loss", mode=mode)
     for step, value in enumerate([3.0, float("nan"), 1.0, 2.0, 9.0, 5.0, 4.0]):
         saver.save(step, {"x": step}, metrics={"loss": jnp.asarray(value)})
     assert steps(saver) == sorted({best, 6})
@@ -43,7 +43,7 @@ def test_the_best_is_kept(tmp_path, mode, best):
 
 
 def test_steps_before_the_newest(tmp_path):
-    saver = checkpoints.Saver(tmp_path, keep=2)
+    saver = checkpoints.Saver(tmp_path, max_to_keep=2)
     for step in (5, 10):
         saver.save(step, {"x": step})
     with pytest.raises(ValueError, match=r"has step 10 already; got step 7.*\n.*\n.*\n  try: saver.rewind\(7\)"):
@@ -51,7 +51,7 @@ def test_steps_before_the_newest(tmp_path):
     with pytest.raises(ValueError, match="has step 10 already"):
         checkpoints.Saver(tmp_path).save(7, {"x": 7})
     saver.save(10, {"x": 11})
-    assert steps(saver) == [5, 10] and saver.restore(like={"x": 0}).tree == {"x": 11}
+    assert steps(saver) == [5, 10] and saver.restore(template={"x": 0}).tree == {"x": 11}
     with pytest.raises(checkpoints.CheckpointError, match="there is no step 4"):
         saver.rewind(4)
     saver.rewind(5)
@@ -61,7 +61,7 @@ def test_steps_before_the_newest(tmp_path):
 
 
 def test_threads_that_save_at_once(tmp_path):
-    saver = checkpoints.Saver(tmp_path, keep=None)
+    saver = checkpoints.Saver(tmp_path, max_to_keep=None)
     trees = {s: {"x": jnp.full(1000, s)} for s in range(8)}
     errors = []
 
@@ -79,14 +79,14 @@ def test_threads_that_save_at_once(tmp_path):
     found = steps(saver)
     assert len(found) + len(errors) == 8
     for s in found:
-        assert (np.asarray(saver.restore(like=trees[0], step=s).tree["x"]) == s).all()
+        assert (np.asarray(saver.restore(template=trees[0], step=s).tree["x"]) == s).all()
 
 
-def test_more_comes_back(tmp_path):
+def test_metadata_comes_back(tmp_path):
     saver = checkpoints.Saver(tmp_path)
-    saver.save(3, {"x": 1}, more={"position": 17})
-    assert saver.restore(like={"x": 0}) == (3, {"x": 1}, {"position": 17})
-    assert checkpoints.Saver(tmp_path / "none").restore(like={"x": 0}) is None
+    saver.save(3, {"x": 1}, metadata={"position": 17})
+    assert saver.restore(template={"x": 0}) == (3, {"x": 1}, {"position": 17})
+    assert checkpoints.Saver(tmp_path / "none").restore(template={"x": 0}) is None
     assert checkpoints.Saver(tmp_path / "none").latest() is None
 
 
@@ -116,7 +116,7 @@ def test_a_tree_is_saved_as_it_was(tmp_path, slow):
     assert float(x[0, 0]) == 3 and time.perf_counter() - begin < 10
     assert saver.latest() is None
     slow.set()
-    found = saver.restore(like={"host": host, "x": x})
+    found = saver.restore(template={"host": host, "x": x})
     assert (found.tree["host"] == 0).all() and (np.asarray(found.tree["x"]) == 0).all()
 
 
@@ -128,7 +128,7 @@ def test_the_next_save_waits_for_the_last(tmp_path, slow):
     saver.save(2, {"x": jnp.ones(10)})
     assert time.perf_counter() - begin > 0.2
     assert steps(saver) == [1, 2]
-    found = saver.restore(like={"x": jnp.zeros(10)}, step=1)
+    found = saver.restore(template={"x": jnp.zeros(10)}, step=1)
     assert float(found.tree["x"][0]) == 0  # the memory of copies was not used again too early
 
 
@@ -153,12 +153,12 @@ def test_memory_of_copies_is_kept(tmp_path):
     "make, says",
     [
         (lambda d: checkpoints.Saver(d, every=0), "every must be a positive integer; got 0"),
-        (lambda d: checkpoints.Saver(d, keep=1.5), "keep must be a positive integer; got 1.5"),
+        (lambda d: checkpoints.Saver(d, max_to_keep=1.5), "max_to_keep must be a positive integer; got 1.5"),
         (lambda d: checkpoints.Saver(d, mode="least"), "mode must be 'min' or 'max'; got 'least'"),
         (lambda d: checkpoints.Saver(d, every=None), "every must be a positive integer; got None"),
         (lambda d: checkpoints.Saver(d).save(3, {}, metrics=3.0), "metrics must be a dict of numbers; got 3.0"),
         (lambda d: checkpoints.Saver(d).save(3, {}, metrics={"a": "b"}), "metrics must be a dict of numbers"),
-        (lambda d: checkpoints.Saver(d).save(3, {}, more={"a": {1}}), "more must be JSON-serializable"),
+        (lambda d: checkpoints.Saver(d).save(3, {}, metadata={"a": {1}}), "metadata must be JSON-serializable"),
         (lambda d: checkpoints.Saver(d).save("3", {}), "the step must be an integer; got '3'"),
         (lambda d: checkpoints.Saver(d).save(-1, {}), "the step must not be negative; got -1"),
     ],
@@ -172,11 +172,11 @@ def test_mistakes(tmp_path, make, says):
 def test_an_object_store(tmp_path):
     """The same through tensorstore, whose memory driver is an object store without a network."""
     pytest.importorskip("tensorstore")
-    saver = checkpoints.Saver("memory://bucket/run", keep=2)
+    saver = checkpoints.Saver("memory://bucket/run", max_to_keep=2)
     for step in range(4):
         saver.save(step, {"x": jnp.full(5, step)})
     saver.wait()
-    other = saver.restore(like={"x": jnp.zeros(5, "int32")})
+    other = saver.restore(template={"x": jnp.zeros(5, "int32")})
     assert saver.steps() == [2, 3] and (np.asarray(other.tree["x"]) == 3).all()
     checkpoints.verify(saver.directory.inside("step-00000003"))
     with pytest.raises(checkpoints.CheckpointError, match="could not be opened"):
@@ -194,7 +194,7 @@ def test_directories_of_others_stay(tmp_path):
     (own / "image.png").write_text("mine")
     (tmp_path / "step-00000002").mkdir()
     (tmp_path / "step-00000002" / "notes.txt").write_text("mine")
-    with checkpoints.Saver(tmp_path, keep=1) as saver:
+    with checkpoints.Saver(tmp_path, max_to_keep=1) as saver:
         for s in (3, 4, 5):
             saver.save(s, {"w": np.ones(3)})
             saver.wait()
@@ -218,7 +218,7 @@ def test_leftovers_of_interrupted_saves_go(tmp_path):
 
 def test_checkpoints_of_save_are_left_alone(tmp_path):
     for more in ({"step": 3}, None, [1], {"step": 3, "metrics": {}}):
-        checkpoints.save(tmp_path / "step-00000003", {"w": np.ones(3)}, more=more)
+        checkpoints.save(tmp_path / "step-00000003", {"w": np.ones(3)}, metadata=more)
         with checkpoints.Saver(tmp_path, best="loss") as saver:
             with pytest.raises(checkpoints.CheckpointError, match="that a saver did not write"):
                 saver.save(3, {"w": np.zeros(3)}, metrics={"loss": 1.0})
@@ -243,19 +243,19 @@ def test_a_checkpoint_of_a_later_version_is_not_damaged(tmp_path):
         saver.save(1, {"w": np.ones(3)})
         saver.save(2, {"w": np.ones(3)})
     manifest = tmp_path / "step-00000002" / "manifest"
-    manifest.write_bytes(manifest.read_bytes().replace(b"checkpoint 1 ", b"checkpoint 2 "))
+    manifest.write_bytes(manifest.read_bytes().replace(b"checkpoint 2 ", b"checkpoint 3 "))
     for look in (
         lambda s: s.restore(),
         lambda s: s.latest(),
         lambda s: s.steps(),
         lambda s: s.save(3, {"w": np.ones(3)}),
     ):
-        with pytest.raises(checkpoints.CheckpointError, match="reads checkpoints of version 1; got 2"):
+        with pytest.raises(checkpoints.CheckpointError, match="reads checkpoints of version 2; got 3"):
             look(checkpoints.Saver(tmp_path))
 
 
-def test_like_may_depend_on_the_metadata(tmp_path):
+def test_the_template_may_depend_on_the_metadata(tmp_path):
     with checkpoints.Saver(tmp_path) as saver:
-        saver.save(1, {"w": np.ones(3)}, more={"names": ["w"]})
-        found = saver.restore(like=lambda more: {n: np.zeros(3) for n in more["names"]})
+        saver.save(1, {"w": np.ones(3)}, metadata={"names": ["w"]})
+        found = saver.restore(template=lambda more: {n: np.zeros(3) for n in more["names"]})
     assert found.tree["w"].tolist() == [1.0] * 3

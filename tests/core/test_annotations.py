@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from atled.core.annotations import annotations_of
+from atled.core.annotation_lookup import annotations_of
 from atled.core.op import Op
 from atled.core.trace import bind
 from atled.ops.elementwise_family import Elementwise

@@ -67,7 +67,7 @@ PIPELINES = {
 
 
 def recorded(pipeline, workers):
-    with pipeline.iterator(workers=workers) as iterator:
+    with pipeline.iterator(num_workers=workers) as iterator:
         return [(b, iterator.state()) for b in iterator]
 
 
@@ -91,7 +91,7 @@ def test_restore_and_memory():
     """A restored iterator starts its workers anew; arrays that are dropped make room, arrays that are held stay."""
     pipeline = rows(4000).random_map(f.noise, 2).batch(5)
     want = list(pipeline)
-    with pipeline.iterator(workers=2) as iterator:
+    with pipeline.iterator(num_workers=2) as iterator:
         held = [next(iterator) for _ in range(40)]
         state, there = iterator.state(), len(shared_memory())
         kept = [next(iterator)["x"][1:3, 0] for _ in range(300)][::7]  # views of a part keep all of it
@@ -122,7 +122,7 @@ def test_xla_is_not_started_in_workers():
 
 
 def test_a_killed_worker():
-    iterator = rows(60).map(f.kill_at_13).batch(5).iterator(workers=2)
+    iterator = rows(60).map(f.kill_at_13).batch(5).iterator(num_workers=2)
     assert [next(iterator)["y"][0] for _ in range(2)] == [0, 5]
     with pytest.raises(data.WorkerLost) as caught:
         next(iterator)
@@ -135,7 +135,7 @@ def test_a_killed_worker():
 
 
 def test_a_worker_that_raises():
-    iterator = rows(60).map(f.raise_at_13).batch(5).iterator(workers=2)
+    iterator = rows(60).map(f.raise_at_13).batch(5).iterator(num_workers=2)
     assert [next(iterator)["y"][0] for _ in range(2)] == [0, 5]
     with pytest.raises(ZeroDivisionError, match="thirteen") as caught:
         next(iterator)
@@ -146,11 +146,13 @@ def test_a_worker_that_raises():
 
 def test_an_error_that_cannot_be_sent():
     with pytest.raises(RuntimeError, match=r"data: worker 0 raised an error[\s\S]*Odd: 1 2"):
-        next(rows(60).map(f.raise_odd).batch(5).iterator(workers=1))
+        next(rows(60).map(f.raise_odd).batch(5).iterator(num_workers=1))
 
 
 def test_functions_that_workers_cannot_import():
-    code = "from atled import data\ndef f(x): return x\nnext(data.source([1, 2]).map(f).batch(2).iterator(workers=1))"
+    code = (
+        "from atled import data\ndef f(x): return x\nnext(data.source([1, 2]).map(f).batch(2).iterator(num_workers=1))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "AttributeError" in done.stderr and "try: functions in a file of their own" in done.stderr
 
@@ -163,14 +165,14 @@ def test_too_little_shared_memory(monkeypatch):
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(MemoryError, match=r"data.iterator: there is no room for \d+ bytes in shared memory"):
-        next(rows(60).batch(5).iterator(workers=1))
+        next(rows(60).batch(5).iterator(num_workers=1))
 
 
 def test_functions_that_cannot_be_sent():
     with pytest.raises(TypeError, match=r"must be picklable; map\(.*<lambda>\) cannot"):
-        next(rows(60).map(f.to_float).map(lambda e: e).shuffle(0).batch(5).iterator(workers=1))
+        next(rows(60).map(f.to_float).map(lambda e: e).shuffle(0).batch(5).iterator(num_workers=1))
     with pytest.raises(TypeError, match=r"source\(Unsent, 3\) cannot"):
-        next(data.source(Unsent()).batch(3).iterator(workers=1))
+        next(data.source(Unsent()).batch(3).iterator(num_workers=1))
 
 
 class Unsent:
@@ -186,7 +188,7 @@ class Unsent:
 
 def test_a_dropped_iterator():
     """Half-way through, while the workers are busy."""
-    iterator = rows(60).map(f.very_slow).batch(5).iterator(workers=2)
+    iterator = rows(60).map(f.very_slow).batch(5).iterator(num_workers=2)
     iterator._maker = iterator._made()
     iterator._maker._ask()
     assert len(children()) == 2
@@ -209,7 +211,7 @@ def test_ctrl_c_while_memory_is_made(monkeypatch, after):
                 raise KeyboardInterrupt
         return found
 
-    iterator = rows(60).batch(5).iterator(workers=2)
+    iterator = rows(60).batch(5).iterator(num_workers=2)
     monkeypatch.setattr(shared_buffers, "SharedMemory", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(iterator)
@@ -228,7 +230,7 @@ from atled import data
 
 if __name__ == "__main__":
     batches = data.arrays(x=np.zeros((1000, 100)), y=np.arange(1000) + 100).map(f.slow).batch(5)
-    iterator = batches.iterator(workers=2)
+    iterator = batches.iterator(num_workers=2)
     next(iterator)
     print(*[p.pid for p in iterator._maker.processes], flush=True)
     {then}
@@ -295,7 +297,7 @@ def test_ends_of_the_program(tmp_path, then):
 
 def test_a_script_without_a_guard(tmp_path):
     path = tmp_path / "unguarded.py"
-    path.write_text("from atled import data\nprint(list(data.source(range(4)).batch(2).iterator(workers=1)))\n")
+    path.write_text("from atled import data\nprint(list(data.source(range(4)).batch(2).iterator(num_workers=1)))\n")
     env = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, env=env, timeout=60)
     assert done.returncode == 1

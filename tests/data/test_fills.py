@@ -26,9 +26,9 @@ def example(dtype):
 def steps(dtype, fill):
     source = data.source([example(dtype)])
     return {
-        "pad": source.pad(3, fill=fill),
-        "pack": source.pack(3, fill=fill),
-        "bucket": source.bucket([3], 1, fill=fill),
+        "pad": source.pad(3, padding_value=fill),
+        "pack": source.pack(3, padding_value=fill),
+        "bucket": source.bucket([3], 1, padding_value=fill),
     }
 
 
@@ -47,7 +47,7 @@ def test_a_fill_is_what_was_asked_for(dtype, fill):
 @pytest.mark.parametrize(("dtype", "fill"), BAD, ids=str)
 def test_a_fill_that_does_not_fit(dtype, fill):
     for name, pipeline in steps(dtype, fill).items():
-        with pytest.raises(ValueError, match=f"data.{name}: the fill must fit into the field tokens"):
+        with pytest.raises(ValueError, match=f"data.{name}: padding_value must fit into the field tokens"):
             next(iter(pipeline))
 
 

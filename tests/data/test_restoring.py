@@ -74,7 +74,7 @@ GROUPS = {
     "filter": lambda p, n, last: p.filter(f.is_kept).random_map(f.noise, 5).batch(n, drop_last=last),
     "examples": lambda p, n, last: p.filter(f.is_kept) if last else p,
     "pack": lambda p, n, last: p.map(f.ragged).pack(n + 3).batch(2, drop_last=last),
-    "whole": lambda p, n, last: p.filter(f.is_kept).map(f.ragged).pack(n + 7, cut=False).map(f.same_row),
+    "whole": lambda p, n, last: p.filter(f.is_kept).map(f.ragged).pack(n + 7, truncate=False).map(f.same_row),
     "bucket": lambda p, n, last: p.map(f.ragged).bucket([2, 4, 7], [n, 2, 1], drop_last=last).map(f.same_row),
     "pad": lambda p, n, last: p.map(f.ragged).pad(7).batch(n, drop_last=last),
 }
@@ -165,7 +165,7 @@ def test_states_of_filters_on_other_numbers_of_processes():
         next(i)
     states = [i.state() for i in iterators]
     assert [s["taken"] for s in states] == [3, 3]
-    whole = data.joined(states)
+    whole = data.merge_states(states)
     assert json.loads(json.dumps(whole)) == whole
     for p in range(2):
         same(next(odd.sharded(p, 2).iterator().restore(whole)), next(iterators[p]))
@@ -176,12 +176,12 @@ def test_states_of_filters_on_other_numbers_of_processes():
     with pytest.raises(ValueError, match=r"data.restore: each process has its own state"):
         odd.sharded(0, 2).iterator().restore(states[1])
     next(iterators[0])
-    uneven = data.joined([i.state() for i in iterators])
+    uneven = data.merge_states([i.state() for i in iterators])
     same(next(odd.sharded(0, 2).iterator().restore(uneven)), next(iterators[0]))
     with pytest.raises(ValueError, match=r"data.restore: the state was saved by 2 processes, and there are 4"):
         odd.sharded(0, 4).iterator().restore(uneven)
-    with pytest.raises(ValueError, match=r"data.joined: the states must be those of all processes"):
-        data.joined(states[:1])
+    with pytest.raises(ValueError, match=r"data.merge_states: the states must be those of all processes"):
+        data.merge_states(states[:1])
 
 
 def test_packing_cannot_be_split_within_an_example():
@@ -306,7 +306,7 @@ def test_states_are_copies():
 
 
 def test_pads_and_packs_with_another_fill_are_other_pipelines():
-    make = lambda fill: data.source([[1, 2], [3]]).pad(4, fill=fill).batch(1)
+    make = lambda fill: data.source([[1, 2], [3]]).pad(4, padding_value=fill).batch(1)
     assert str(make(0)) == "source(list, 2).pad(4, fill=0).batch(1)"
     iterator = make(0).iterator()
     next(iterator)

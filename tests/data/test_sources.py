@@ -256,13 +256,13 @@ def test_random_maps():
 
 
 def test_pad():
-    made = next(data.source([np.array([1, 2]), np.array([3])]).pad(3, fill=-1).batch(2).iterator())
+    made = next(data.source([np.array([1, 2]), np.array([3])]).pad(3, padding_value=-1).batch(2).iterator())
     assert made["tokens"].tolist() == [[1, 2, -1], [3, -1, -1]]
     assert made["mask"].tolist() == [[True, True, False], [True, False, False]]
     rows = [{"a": np.ones((n, 2)), "b": np.arange(n), "n": n, "v": np.zeros(7)} for n in (1, 5)]
-    padded = list(data.source(rows).pad(multiple=4, fields=["a", "b"]))
+    padded = list(data.source(rows).pad(pad_to_multiple_of=4, fields=["a", "b"]))
     assert [p["a"].shape for p in padded] == [(4, 2), (8, 2)] and padded[1]["v"].shape == (7,)
-    assert next(iter(data.source([[1, 2, 3]]).pad(2, cut=True)))["tokens"].tolist() == [1, 2]
+    assert next(iter(data.source([[1, 2, 3]]).pad(2, truncate=True)))["tokens"].tolist() == [1, 2]
 
 
 def test_pack():
@@ -278,7 +278,7 @@ def test_pack():
         assert ((r["segments"] == 0) == (r["tokens"] == 0)).all()
         for s in range(1, r["segments"].max() + 1):
             assert r["positions"][r["segments"] == s].tolist() == list(range((r["segments"] == s).sum()))
-    whole = list(data.source([d for d in docs if len(d) <= 8]).pack(8, cut=False))
+    whole = list(data.source([d for d in docs if len(d) <= 8]).pack(8, truncate=False))
     found = [r["tokens"][r["segments"] == s].tolist() for r in whole for s in range(1, r["segments"].max() + 1)]
     assert found == [d.tolist() for d in docs if 0 < len(d) <= 8]
     fields = next(iter(data.source([{"a": d, "w": d * 0.5} for d in docs]).pack(8)))

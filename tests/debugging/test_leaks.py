@@ -110,4 +110,4 @@ def test_checking_leaks():
     kept.clear()
     with atled.jax.checking_leaks():
         assert float(atled.jit(atled.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: c * x, x)))(1.0)) == 4.0
-        atled.vmap(atled.checkpoint(lambda x: x * 2))(atled.numpy.ones(3))
+        atled.vmap(atled.remat(lambda x: x * 2))(atled.numpy.ones(3))

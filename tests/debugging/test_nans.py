@@ -135,7 +135,7 @@ PLANTS = [
     Plant("jit(scan)", atled.jit(root_in_scan), one, "sqrt", "ROOT", (6,)),
     Plant("grad(scan)", atled.value_and_grad(root_in_scan), one, "sqrt", "ROOT", (6,)),
     Plant("vmap(scan)", atled.vmap(root_in_scan), ones, "sqrt", "ROOT", (6,)),
-    Plant("checkpoint(scan)", atled.value_and_grad(atled.checkpoint(root_in_scan)), one, "sqrt", "ROOT", (6,)),
+    Plant("checkpoint(scan)", atled.value_and_grad(atled.remat(root_in_scan)), one, "sqrt", "ROOT", (6,)),
     Plant("fori_loop", ratio_in_loop, one, "div", "RATIO", (3,)),
     Plant("vmap(fori_loop)", atled.jit(atled.vmap(ratio_in_loop)), ones, "div", "RATIO", (3,), (0,)),
     Plant("while", product_in_while, one, "mul", "PRODUCT", (3,)),

@@ -46,7 +46,7 @@ def test_from_one_mesh_to_another(tmp_path, here, there):
     saved = placed(here)
     checkpoints.save(tmp_path, saved)
     like = tree.map(lambda x: x, placed(there))
-    for name, x in checkpoints.load(tmp_path, like=like).items():
+    for name, x in checkpoints.load(tmp_path, template=like).items():
         assert x.sharding == like[name].sharding and x.type == like[name].type
         assert bits(x).tobytes() == bits(saved[name]).tobytes(), name
 
@@ -55,7 +55,7 @@ def test_in_small_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr(format_file, "PIECE_BYTES", 64)
     saved = placed("4x2")
     checkpoints.save(tmp_path, saved)
-    for name, x in checkpoints.load(tmp_path, like=placed("2x4")).items():
+    for name, x in checkpoints.load(tmp_path, template=placed("2x4")).items():
         assert bits(x).tobytes() == bits(saved[name]).tobytes(), name
 
 
@@ -70,7 +70,7 @@ def test_into_shapes_with_shardings(tmp_path):
     saved = placed("4x2")
     checkpoints.save(tmp_path, saved)
     like = {k: atled.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding) for k, x in placed("8").items()}
-    for name, x in checkpoints.load(tmp_path, like=like).items():
+    for name, x in checkpoints.load(tmp_path, template=like).items():
         assert x.sharding == like[name].sharding and bits(x).tobytes() == bits(saved[name]).tobytes()
 
 
@@ -82,7 +82,7 @@ def test_in_the_background_while_arrays_are_donated(tmp_path):
     saver.save(1, saved)
     for _ in range(3):
         saved = step(saved)
-    found = saver.restore(like=placed("2x4"))
+    found = saver.restore(template=placed("2x4"))
     for name, x in found.tree.items():
         assert bits(x).tobytes() == want[name].tobytes()
 
@@ -91,5 +91,5 @@ def test_a_key_that_is_nowhere_in_particular_stays_so(tmp_path):
     state = {"w": placed("4x2")["matrix"], "key": random.key(0)}
     run = atled.jit(lambda s: s["w"] + random.normal(s["key"], s["w"].shape))
     checkpoints.save(tmp_path, state)
-    again = checkpoints.load(tmp_path, like=state)
+    again = checkpoints.load(tmp_path, template=state)
     assert (np.asarray(run(again)) == np.asarray(run(state))).all()

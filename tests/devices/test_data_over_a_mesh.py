@@ -36,7 +36,7 @@ def test_batches_are_split(mesh, workers):
     """All of them are held to the end, so none may be overwritten by a later one."""
     batches = rows().shuffle(1).random_map(f.noise, 1).batch(16)
     sharding = NamedSharding(mesh, P("data"))
-    with data.to_devices(batches.iterator(workers=workers), sharding) as fed:
+    with data.to_devices(batches.iterator(num_workers=workers), sharding) as fed:
         got = list(fed)
     for want, x in zip(batches, got, strict=True):
         assert x["x"].sharding == sharding and x["x"].addressable_shards[0].data.shape == (4, 4)
@@ -53,7 +53,7 @@ def test_a_tree_of_shardings(mesh):
 
 def test_states_are_those_of_what_was_given(mesh):
     batches = rows().batch(16).repeat()
-    fed = data.to_devices(batches.iterator(), NamedSharding(mesh, P("data")), ahead=3)
+    fed = data.to_devices(batches.iterator(), NamedSharding(mesh, P("data")), prefetch=3)
     assert fed.state() == batches.iterator().state()
     plain = batches.iterator()
     for _ in range(12):

@@ -25,7 +25,7 @@ def expert(key):
 
 
 def mixture(**settings):
-    return nn.MixtureOfExperts(expert, 8, features=8, key=random.key(0), **settings)
+    return nn.MixtureOfExperts(expert, 8, in_features=8, key=random.key(0), **settings)
 
 
 def loss(moe, x):
@@ -38,7 +38,7 @@ def loss(moe, x):
 @pytest.mark.parametrize("capacity", [None, 1.0, 0.5])
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_numbers_are_those_of_one_device(mesh, axis, groups, capacity, k):
-    moe = mixture(axis=axis, groups=groups, capacity=capacity, k=k)
+    moe = mixture(mesh_axis=axis, num_groups=groups, capacity_factor=capacity, k=k)
     run = atled.jit(atled.value_and_grad(loss, has_aux=True))
     want = run(moe, X)
     split = atled.device_put(moe, nn.shardings(moe, {"experts": P(axis)}, mesh))
@@ -51,7 +51,7 @@ def test_the_numbers_are_those_of_one_device(mesh, axis, groups, capacity, k):
 
 
 def test_tokens_move_by_all_to_all(mesh):
-    moe = mixture(axis="data", groups=4)
+    moe = mixture(mesh_axis="data", num_groups=4)
     split = atled.device_put(moe, nn.shardings(moe, {"experts": P("data")}, mesh))
     x = atled.device_put(X, NamedSharding(mesh, P("data")))
     with set_mesh(mesh):
@@ -61,7 +61,7 @@ def test_tokens_move_by_all_to_all(mesh):
 
 
 def test_one_expert_is_computed_by_one_device(mesh):
-    moe = mixture(axis="data", groups=4)
+    moe = mixture(mesh_axis="data", num_groups=4)
     one = atled.jit(lambda m, x: m(x)).lower(moe, X).compile().cost_analysis()["flops"]
     split = atled.device_put(moe, nn.shardings(moe, {"experts": P("data")}, mesh))
     with set_mesh(mesh):
@@ -71,7 +71,7 @@ def test_one_expert_is_computed_by_one_device(mesh):
 
 
 def test_more_devices_than_experts_are_refused(mesh):
-    moe = nn.MixtureOfExperts(expert, 2, features=8, axis="data", key=random.key(0))
+    moe = nn.MixtureOfExperts(expert, 2, in_features=8, mesh_axis="data", key=random.key(0))
     with pytest.raises(ValueError, match=r"nn.shardings, experts/layers/layers/0/weight"):
         nn.shardings(moe, {"experts": P("data")}, mesh)
     with set_mesh(mesh), pytest.raises(ValueError, match="with_sharding_constraint"):

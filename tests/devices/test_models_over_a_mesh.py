@@ -69,7 +69,7 @@ def test_a_model_is_made_split_and_is_the_same_model(mesh):
 
 def test_no_device_holds_all_of_a_model_that_is_made(mesh):
     def make(key):
-        return nn.Linear(512, 512, bias=False, key=key)
+        return nn.Linear(512, 512, use_bias=False, key=key)
 
     compiled = nn.creator(make, {"weight": P("data", "model")}, mesh).lower(random.key(0)).compile()
     assert compiled.memory_analysis().output_size_in_bytes <= 512 * 512 * 4 // 8 + 64
@@ -98,8 +98,8 @@ def test_training_over_a_mesh(mesh, split):
     ids = random.randint(random.key(3), (8, 5), 0, 16)
     step = train.step(loss)
     one = train.State(atled.jit(Model)(random.key(0)), optim.AdamW(1e-2))
-    many = train.State(nn.create(Model, random.key(0), rules=RULES, mesh=mesh), optim.AdamW(1e-2), split=split)
-    first = many.memory.slots["first"]
+    many = train.State(nn.create(Model, random.key(0), rules=RULES, mesh=mesh), optim.AdamW(1e-2), mesh_axis=split)
+    first = many.opt_state.slots["first"]
     assert first.tokens.weight.sharding.spec == (P("model") if split is None else P(("model", "data")))
     batch = atled.device_put(ids, NamedSharding(mesh, P("data")))
     for _ in range(4):
@@ -107,7 +107,7 @@ def test_training_over_a_mesh(mesh, split):
         many, b = step(many, batch)
         np.testing.assert_allclose(float(a["loss"]), float(b["loss"]), rtol=1e-4)
     assert many.model.tokens.weight.sharding.spec == P("model")
-    assert many.memory.slots["first"].tokens.weight.sharding.spec == first.tokens.weight.sharding.spec
+    assert many.opt_state.slots["first"].tokens.weight.sharding.spec == first.tokens.weight.sharding.spec
     np.testing.assert_allclose(one.model.norm.mean, many.model.norm.mean, rtol=1e-3, atol=1e-5)
     assert len(step.compiles) == 2
 
@@ -129,7 +129,7 @@ def test_statistics_over_a_named_axis(mesh):
 @pytest.mark.parametrize("specs", [(P(None, None, "model"), P("data")), (P(), P("data")), (P(), P())])
 def test_kernel_gradients_of_grouped_convolutions(mesh, groups, specs):
     """The partitioner adds up too often in convolutions with batch groups whose sum is split."""
-    layer = nn.Conv(8, 8, 3, groups=groups, bias=False, key=random.key(0))
+    layer = nn.Conv1d(8, 8, 3, groups=groups, use_bias=False, key=random.key(0))
     x = random.normal(random.key(1), (4, 7, 8))
     grads = atled.jit(atled.grad(lambda m, x: jnp.sin(m(x)).sum()))
     want = grads(layer, x).weight

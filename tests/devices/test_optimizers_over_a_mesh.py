@@ -40,7 +40,7 @@ X, Y = random.normal(random.key(1), (8, 8)), random.normal(random.key(2), (8, 2)
 
 def one(optimizer, model, state):
     loss = lambda m: ((m(X) - Y) ** 2).mean()
-    grads = atled.grad(lambda m: optimizer.scaled(loss(m), state))(model)
+    grads = atled.grad(lambda m: optimizer.scale_loss(loss(m), state))(model)
     return optimizer.step(model, grads, state, value=loss(model), loss=loss)
 
 
@@ -53,7 +53,7 @@ def specs(model, state):
     }
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if n != "Groups"])
+@pytest.mark.parametrize("name", [n for n in CASES if n != "Partition"])
 def test_steps_are_those_of_one_device_and_states_stay_where_they_are(mesh, name):
     optimizer = CASES[name]
     step = atled.jit(one, static_argnums=0)
@@ -84,7 +84,7 @@ def test_steps_are_those_of_one_device_and_states_stay_where_they_are(mesh, name
 def test_states_are_split_further_but_not_along_the_layers_of_a_stack(mesh, name):
     optimizer = CASES[name]
     model = nn.create(Model, random.key(0), rules=STACKED, mesh=mesh)
-    state = optimizer.init(model, split="data")
+    state = optimizer.init(model, mesh_axis="data")
     found = specs(model, state)
     stacked = {p: s for p, s in found.items() if "blocks" in p}
     assert stacked and any(["data" in s.names for s in stacked.values()])

@@ -72,7 +72,7 @@ BODIES = {
     "cond": body_cond,
     "scan": body_scan,
     "while": body_while,
-    "checkpoint": lambda x, w: atled.checkpoint(lambda v: jnp.sin(lax.psum(jnp.sin(v) * w, "x")) * v)(x),
+    "remat": lambda x, w: atled.remat(lambda v: jnp.sin(lax.psum(jnp.sin(v) * w, "x")) * v)(x),
     "custom_jvp": lambda x, w: cube(x) * w,
     "custom_vjp": lambda x, w: lax.psum(scaled(x, w), "x"),
     "jit": lambda x, w: atled.jit(lambda v: lax.psum(v * w, "x") * v)(x),

@@ -42,7 +42,7 @@ def main(rank, size, address, what, path):
     if what == "save":
         checkpoints.save(path, tree())
     elif what == "saver":
-        saver = checkpoints.Saver(path, keep=2)
+        saver = checkpoints.Saver(path, max_to_keep=2)
         for step in range(3):
             saver.save(step, tree(step))
         saver.wait()
@@ -52,7 +52,7 @@ def main(rank, size, address, what, path):
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = checkpoints.Saver(path).restore(like=tree(0.0) | {"step": 0})
+            found = checkpoints.Saver(path).restore(template=tree(0.0) | {"step": 0})
         said["step"], said["warnings"] = found.step, [str(w.message) for w in caught]
         said["first"] = float(found.tree["host"][0, 1])
     elif what == "apart":  # each its own step
@@ -73,7 +73,7 @@ def main(rank, size, address, what, path):
         except checkpoints.CheckpointError as error:
             said["error"] = str(error)
     else:
-        found = checkpoints.load(path, like=tree(0.0) | {"step": 0})
+        found = checkpoints.load(path, template=tree(0.0) | {"step": 0})
         said["bits"] = {k: digest(v) for k, v in found.items()}
         said["want"] = {k: digest(v) for k, v in tree().items()}
     os.write(_out, json.dumps(said).encode() + b"\n")

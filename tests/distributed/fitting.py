@@ -19,7 +19,7 @@ Y = X[:, :3].argmax(1)
 class Net(nn.Module):
     def __init__(self, *, key):
         keys = nn.Keys(key)
-        self.first, self.norm = nn.Linear(6, 16, bias=False, key=keys()), nn.BatchNorm(16)
+        self.first, self.norm = nn.Linear(6, 16, use_bias=False, key=keys()), nn.BatchNorm(16)
         self.drop, self.last = nn.Dropout(0.2), nn.Linear(16, 4, key=keys())
 
     def __call__(self, x, key=None):
@@ -46,8 +46,9 @@ def main(rank, size, address, what, path, steps):
     said = {}
     try:
         state = train.fit(
-            Net(key=random.key(0)), bad, rows, optim.AdamW(1e-2), steps=int(steps), key=random.key(1), every=7,
-            evaluate=held_out, checkpoint=path, progress=False, sharding=mesh, hooks=[hook],
+            Net(key=random.key(0)), bad, rows, optim.AdamW(1e-2), steps=int(steps), key=random.key(1),
+            evaluation=train.Evaluation(held_out, every=7), checkpoint=path, progress=False, sharding=mesh,
+            callbacks=[hook],
         )  # fmt: skip
         said["weight"] = np.asarray(state.model.last.weight.addressable_shards[0].data).tobytes().hex()
     except SystemExit as error:

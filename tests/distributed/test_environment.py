@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from atled.engine import plugins
-from atled.engine.multiprocess import cluster
-from atled.engine.multiprocess.cluster import Found
+from atled.engine.multiprocess import cluster_detection
+from atled.engine.multiprocess.cluster_detection import Found
 
 SLURM = {
     "SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "gpu[003-010,12]", "SLURM_NTASKS": "8", "SLURM_PROCID": "3",
@@ -56,7 +56,7 @@ TPU = {"TPU_WORKER_ID": "2", "TPU_WORKER_HOSTNAMES": "10.0.0.1,10.0.0.2, 10.0.0.
     ],
 )  # fmt: skip
 def test_launchers(environment, launcher, found):
-    assert cluster.detect(environment) == (launcher, found)
+    assert cluster_detection.detect(environment) == (launcher, found)
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ def test_launchers(environment, launcher, found):
     ],
 )  # fmt: skip
 def test_first_node(nodes, first):
-    assert cluster.first_node(nodes) == first
+    assert cluster_detection.first_node(nodes) == first
 
 
 def test_numbers_that_are_none():
     with pytest.raises(ValueError, match=r"the environment variable ATLED_PROCESS_ID must be an integer; got 'one'\."):
-        cluster.detect({"ATLED_PROCESS_ID": "one"})
+        cluster_detection.detect({"ATLED_PROCESS_ID": "one"})
 
 
 def test_the_reason():
-    assert cluster.reason({}) == "nothing"
-    assert cluster.reason(POD) == "Kubernetes (JOB_COMPLETION_INDEX=1, JOB_COMPLETIONS=3)"
-    text = cluster.reason({**TPU, **MPI, "ATLED_PROCESS_ID": "0"})
+    assert cluster_detection.reason({}) == "nothing"
+    assert cluster_detection.reason(POD) == "Kubernetes (JOB_COMPLETION_INDEX=1, JOB_COMPLETIONS=3)"
+    text = cluster_detection.reason({**TPU, **MPI, "ATLED_PROCESS_ID": "0"})
     assert text == "ATLED (ATLED_PROCESS_ID=0), not Open MPI or Cloud TPU"
 
 

@@ -69,7 +69,7 @@ def test_metrics_of_all_processes():
     scores, labels = (np.arange(4) / 4).astype("f4"), np.arange(4) % 2
     both = metrics.AUC(8).update(scores, labels).update(scores + np.float32(1 / 8), labels)
     for rank, (said,) in enumerate(run("count", 2)):
-        assert said == {"mean": 0.5, "auc": float(both.result()), "own": float(rank)}
+        assert said == {"mean": 0.5, "auc": float(both.compute()), "own": float(rank)}
 
 
 def test_generations():

@@ -142,7 +142,7 @@ def count(rank: int, size: int, address: str) -> None:
     scores, labels = (np.arange(4) / 4 + rank / 8).astype("f4"), np.arange(4) % 2
     means = metrics.Mean().update(jnp.full(3, float(rank)))
     auc = metrics.AUC(8).update(scores, labels)
-    say(mean=float(means.gathered().result()), auc=float(auc.gathered().result()), own=float(means.result()))
+    say(mean=float(means.gather().compute()), auc=float(auc.gather().compute()), own=float(means.compute()))
     distributed.shutdown()
 
 

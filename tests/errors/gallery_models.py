@@ -390,6 +390,55 @@ MODELS = [
         """,
     ),
     Mistake(
+        "old-keyword",
+        "An old keyword",
+        "TypeError",
+        r"Linear: 'inputs' is called 'in_features' since 0\.1\.",
+        r"try: in_features=…",
+        "Many parameters were renamed in 0.1, to the words of other libraries. Until 0.2, old words raise, and name "
+        "the new ones.",
+        """
+        from atled import nn
+
+        layer = nn.Linear(inputs=2, outputs=3, key=random.key(0))  # here
+        """,
+        """
+        from atled import nn
+
+        layer = nn.Linear(in_features=2, out_features=3, key=random.key(0))
+        assert layer(jnp.ones(2)).shape == (3,)
+        """,
+        NO_PEER,
+    ),
+    Mistake(
+        "window-of-one-number",
+        "A window of one number",
+        "TypeError",
+        r"Conv: kernel_size must have a length for each axis, or the number of axes is unknown; got 3",
+        r"try: Conv1d or Conv2d or Conv3d; or kernel_size=\(3, 3\) for images",
+        "`Conv` slides over as many axes as `kernel_size` has entries, so one number would not be enough. `Conv2d` "
+        "says in its name that there are two axes, so there one number is the length along both. The same holds "
+        "for transposed convolutions and for pooling.",
+        """
+        from atled import nn
+
+        layer = nn.Conv(3, 8, 3, key=random.key(0))  # here
+        """,
+        """
+        from atled import nn
+
+        keys, image = nn.Keys(0), jnp.ones((1, 5, 5, 3))
+        for layer in (nn.Conv2d(3, 8, 3, key=keys()), nn.Conv(3, 8, (3, 3), key=keys())):
+            assert layer(image).shape == (1, 5, 5, 8)
+        """,
+        """
+        from flax import nnx
+
+        layer = nnx.Conv(3, 8, 3, rngs=nnx.Rngs(0))
+        y = layer(jnp.ones((1, 5, 5, 3)))
+        """,
+    ),
+    Mistake(
         "padding-that-is-not-known",
         "A padding that is not known",
         "ValueError",
@@ -418,8 +467,8 @@ MODELS = [
         "heads-that-do-not-divide-features",
         "Heads that do not divide features",
         "ValueError",
-        r"MultiHeadAttention: heads must divide features; got 4 for 10",
-        r"try: heads=2",
+        r"MultiHeadAttention: num_heads must divide in_features; got 4 for 10",
+        r"try: num_heads=2",
         "Each head gets an equal share of the features.",
         """
         from atled import nn
@@ -443,7 +492,7 @@ MODELS = [
         "A pattern that matches nothing",
         "ValueError",
         r"nn\.freeze: a pattern must match something; 'encoder' matches no path",
-        r"try: one of the paths of the model: query/weight, query/bias",
+        r"try: one of the paths of the model: query_proj/weight, query_proj/bias",
         "A pattern with a typo would silently freeze, replace or split nothing, so a pattern without matches "
         "is an error.",
         """
@@ -456,8 +505,8 @@ MODELS = [
         from atled import nn
 
         model = nn.MultiHeadAttention(8, 2, key=random.key(0))
-        frozen = nn.freeze(model, "query")
-        assert atled.grad(lambda m: m(jnp.ones((1, 1, 8))).sum())(frozen).query.weight is None
+        frozen = nn.freeze(model, "query_proj")
+        assert atled.grad(lambda m: m(jnp.ones((1, 1, 8))).sum())(frozen).query_proj.weight is None
         """,
         """
         from flax import nnx
@@ -586,7 +635,7 @@ MODELS = [
         "buffer-that-is-made-in-a-loop",
         "A buffer that is made in a loop",
         "TypeError",
-        r"scan: the carry must keep its tree; it starts as Structure\(Memory\(count=\*\)\), and the body gives",
+        r"scan: the carry must keep its tree; it starts as TreeDef\(Memory\(count=\*\)\), and the body gives",
         r"carry\.last starts as None, and becomes an array",
         "A model in a loop carry must keep its structure. Create all buffers in `__init__`.",
         """

@@ -73,7 +73,7 @@ TRAINING = [
         "optimizer-state-of-another-model",
         "The optimizer state of another model",
         "TreeError",
-        r"Adam, first: the tree must match that of the model; at \.outputs, the model has 4, but the tree has 3",
+        r"Adam, first: the tree must match that of the model; at \.out_features, the model has 4, but the tree has 3",
         r"try: both from the same model",
         "The state holds an array for each parameter of the model that it was made for. A model with another head or "
         "with other frozen parts needs a new one.",
@@ -140,22 +140,22 @@ TRAINING = [
         "weights-under-other-names",
         "Weights under other names",
         "ValueError",
-        r"nn\.load_state: names and shapes must match the model; missing: weight \(weight\), bias \(bias\); "
+        r"nn\.load_state_dict: names and shapes must match the model; missing: weight \(weight\), bias \(bias\); "
         r"unused: fc\.weight, fc\.bias",
-        r"try: rules=\{'our/path': 'their\.name'\}",
+        r"try: rename=\{'our/path': 'their\.name'\}",
         "Every array of the model must be found, and every given array must be used: a part that keeps its initial "
-        "values is easily overlooked. Rules map module paths to the names in the state.",
+        "values is easily overlooked. `rename` maps module paths to the names in the state.",
         """
         from atled import nn
 
         theirs = {"fc.weight": np.ones((3, 2), "f"), "fc.bias": np.zeros(3, "f")}
-        model = nn.load_state(nn.Linear(2, 3, key=random.key(0)), theirs)  # here
+        model = nn.load_state_dict(nn.Linear(2, 3, key=random.key(0)), theirs)  # here
         """,
         """
         from atled import nn
 
         theirs = {"fc.weight": np.ones((3, 2), "f"), "fc.bias": np.zeros(3, "f")}
-        model = nn.load_state(nn.Linear(2, 3, key=random.key(0)), theirs, {"": "fc"})
+        model = nn.load_state_dict(nn.Linear(2, 3, key=random.key(0)), theirs, {"": "fc"})
         assert model(jnp.ones(2))[0] == 2.0
         """,
         """
@@ -170,22 +170,22 @@ TRAINING = [
         "weights-of-another-shape",
         "Weights of another shape",
         "ValueError",
-        r"nn\.load_state: names and shapes must match the model; of another shape: weight is f32\[2,3\], and "
+        r"nn\.load_state_dict: names and shapes must match the model; of another shape: weight is f32\[2,3\], and "
         r"weight gives \(4, 2\)",
-        r"try: rules=",
+        r"try: rename=",
         "Weights are transposed according to the layout, by default PyTorch's. If the shapes still differ, "
         "the layer has a different size.",
         """
         from atled import nn
 
         theirs = {"weight": np.ones((2, 4), "f"), "bias": np.zeros(3, "f")}
-        model = nn.load_state(nn.Linear(2, 3, key=random.key(0)), theirs)  # here
+        model = nn.load_state_dict(nn.Linear(2, 3, key=random.key(0)), theirs)  # here
         """,
         """
         from atled import nn
 
         theirs = {"weight": np.ones((4, 2), "f"), "bias": np.zeros(4, "f")}
-        model = nn.load_state(nn.Linear(2, 4, key=random.key(0)), theirs)
+        model = nn.load_state_dict(nn.Linear(2, 4, key=random.key(0)), theirs)
         """,
         """
         from flax import nnx
@@ -198,20 +198,20 @@ TRAINING = [
         "parameters-in-no-group",
         "Parameters that are in no group",
         "ValueError",
-        r"optim\.groups: every parameter must be in a group; key/weight matches no pattern",
+        r"optim\.partition: every parameter must be in a group; key_proj/weight matches no pattern",
         r"try: a last group '\*\*' for the rest",
         "Each parameter has one optimizer, or None. The last pattern is usually `**`.",
         """
         from atled import nn, optim
 
         model = nn.MultiHeadAttention(8, 2, key=random.key(0))
-        memory = optim.groups({"query": optim.SGD(0.1)}).init(model)  # here
+        memory = optim.partition({"query_proj": optim.SGD(0.1)}).init(model)  # here
         """,
         """
         from atled import nn, optim
 
         model = nn.MultiHeadAttention(8, 2, key=random.key(0))
-        memory = optim.groups({"query": optim.SGD(0.1), "**": None}).init(model)
+        memory = optim.partition({"query_proj": optim.SGD(0.1), "**": None}).init(model)
         """,
         """
         import optax

@@ -554,7 +554,7 @@ TRANSFORMS = [
         "branches-of-different-trees",
         "Branches that return different trees",
         "TypeError",
-        r"cond: the branches must return the same tree; false_fun gives Structure\(None\), true_fun gives ",
+        r"cond: the branches must return the same tree; false_fun gives TreeDef\(None\), true_fun gives ",
         r"try: return the same number of arrays from each",
         "The code after a `cond` must work for either branch, so both must return the same tree.",
         """

@@ -40,7 +40,7 @@ PLACES = {
     "scan": lambda x: lax.scan(lambda c, v: (c, sine(v)), 0, x)[1],
     "jit(scan)": atled.jit(lambda x: lax.scan(lambda c, v: (c, sine(v)), 0, x)[1]),
     "cond": lambda x: lax.cond(x[0, 0] == 0, sine, lambda v: v, x),
-    "checkpoint": lambda x: atled.jit(atled.checkpoint(sine))(x),
+    "checkpoint": lambda x: atled.jit(atled.remat(sine))(x),
 }
 
 
@@ -157,7 +157,7 @@ def test_effects_happen_once_under_transforms():
         (lambda x, log: atled.jit(atled.vmap(atled.grad(lambda v: f(v, log))))(jnp.arange(3.0)), 3),
         (lambda x, log: atled.grad(lambda v: lax.scan(lambda c, _: (f(c, log), None), v, None, length=4)[0])(x), 4),
         (lambda x, log: atled.eval_shape(lambda v: f(v, log), x), 0),
-        (lambda x, log: atled.grad(atled.checkpoint(lambda v: f(f(v, log), log)))(x), 2),
+        (lambda x, log: atled.grad(atled.remat(lambda v: f(f(v, log), log)))(x), 2),
     ):
         log: list[float] = []
         g(1.0, log)

@@ -271,7 +271,7 @@ def test_random_keys_go_through_everything():
         k, b = random.split(k)
         want.append(np.asarray(random.key_data(b)))
     np.testing.assert_array_equal(random.key_data(stacked), np.stack(want))
-    one = atled.grad(atled.checkpoint(lambda x, k: jnp.sum(x * random.normal(k, (3,)))))(2.0, random.clone(key))
+    one = atled.grad(atled.remat(lambda x, k: jnp.sum(x * random.normal(k, (3,)))))(2.0, random.clone(key))
     assert float(one) == pytest.approx(float(random.normal(random.clone(key), (3,)).sum()))
     drawn = lax.map(lambda k: random.uniform(k), random.clone(keys))
     np.testing.assert_array_equal(drawn, atled.vmap(random.uniform)(random.clone(keys)))

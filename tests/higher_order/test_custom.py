@@ -67,11 +67,11 @@ def in_loop(f):
 PLACES = {
     "plain": lambda f: f,
     "jit": lambda f: atled.jit(f),
-    "checkpoint": lambda f: atled.checkpoint(f),
+    "checkpoint": lambda f: atled.remat(f),
     "scan": in_scan,
     "cond": in_cond,
     "loop": in_loop,
-    "scan of checkpoint": lambda f: in_scan(atled.checkpoint(f)),
+    "scan of checkpoint": lambda f: in_scan(atled.remat(f)),
 }
 WAYS = {
     "grad": lambda f: lambda x: atled.grad(f, (0, 1))(x[0], x[1]),
@@ -143,7 +143,7 @@ def test_rules_may_close_over_arrays():
         return x * table
 
     f.defvjp(lambda x: (x * table, None), lambda _, g: (g * table * 2.0,))
-    for g in (f, atled.jit(f), atled.checkpoint(f)):
+    for g in (f, atled.jit(f), atled.remat(f)):
         close(atled.grad(lambda x, g=g: g(x).sum())(jnp.ones(3)), 2 * np.arange(3))
     scanned = atled.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0].sum())
     close(scanned(jnp.ones(3)), 4 * np.arange(3.0) ** 2)

@@ -93,7 +93,7 @@ PATTERNS = {
     "gradient": lambda: atled.grad(lambda x: jnp.sum(x**2)),
     "vmap": lambda: atled.vmap(lambda x: x * 2, in_axes=[0]),
     "value and gradient": lambda: atled.value_and_grad(lambda x: jnp.sum(outer(2.0)(x))),
-    "checkpoint": lambda: atled.checkpoint(lambda x: jnp.sin(x) * 2),
+    "checkpoint": lambda: atled.remat(lambda x: jnp.sin(x) * 2),
     "NumPy inside": lambda: lambda x: x * np.sqrt(2.0) + np.pi,
     "comprehension": lambda: lambda x: sum([x * i for i in range(3)]),
     "list": lambda: (lambda xs: lambda x: x * xs[0])([2.0]),

@@ -62,7 +62,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_nothing_changes(policy, way):
-    f = atled.checkpoint(layer, policy=POLICIES[policy])
+    f = atled.remat(layer, policy=POLICIES[policy])
     want = WAYS[way](loss(layer))(W, X)
     got = WAYS[way](loss(f))(W, X)
     for a, b in zip(atled.tree.leaves(got), atled.tree.leaves(want), strict=True):
@@ -75,7 +75,7 @@ def work(f, word):
 
 
 def test_what_the_policies_keep():
-    count = lambda policy: [work(atled.checkpoint(layer, policy=policy), op) for op in ("tanh", "dot_general")]
+    count = lambda policy: [work(atled.remat(layer, policy=policy), op) for op in ("tanh", "dot_general")]
     plain = [work(layer, op) for op in ("tanh", "dot_general")]
     assert count(policies.everything_saveable) == plain
     assert count(policies.nothing_saveable) == [plain[0] + 1, plain[1] + 2]
@@ -86,7 +86,7 @@ def test_what_the_policies_keep():
 
 def test_policies_see_through_calls():
     inner = lambda w, x: atled.jit(layer)(w, x)
-    dots = atled.checkpoint(inner, policy=policies.dots_saveable)
+    dots = atled.remat(inner, policy=policies.dots_saveable)
     assert work(dots, "dot_general") == work(layer, "dot_general")
 
 
@@ -102,7 +102,7 @@ def test_memory_is_saved():
     def temporary(f):
         return atled.jit(atled.grad(loss(f))).lower(ws, x).compile().memory_analysis().temp_size_in_bytes
 
-    assert temporary(atled.checkpoint(deep)) < 0.5 * temporary(deep)
+    assert temporary(atled.remat(deep)) < 0.5 * temporary(deep)
 
     def scanned(f):
         return lambda ws, x: jnp.sum(lax.scan(lambda x, w: (f(w, x), None), x, ws)[0])
@@ -110,7 +110,7 @@ def test_memory_is_saved():
     def of_scan(f):
         return atled.jit(atled.grad(scanned(f))).lower(ws, x).compile().memory_analysis().temp_size_in_bytes
 
-    assert of_scan(atled.checkpoint(deep)) < 0.5 * of_scan(deep)
+    assert of_scan(atled.remat(deep)) < 0.5 * of_scan(deep)
 
 
 def test_what_a_function_closes_over_is_not_kept_either():
@@ -119,19 +119,19 @@ def test_what_a_function_closes_over_is_not_kept_either():
         return [type(e.op).__name__ for e in linear.equations]
 
     one = jnp.float32(1.0)
-    assert taped(lambda x: atled.checkpoint(lambda a: jnp.sin(jnp.sin(a * x)))(one)) == ["Checkpoint"]
-    assert float(atled.grad(lambda x: atled.checkpoint(lambda: jnp.sin(x))())(0.0)) == 1.0
+    assert taped(lambda x: atled.remat(lambda a: jnp.sin(jnp.sin(a * x)))(one)) == ["Checkpoint"]
+    assert float(atled.grad(lambda x: atled.remat(lambda: jnp.sin(x))())(0.0)) == 1.0
 
 
 def test_static_arguments_and_keywords():
-    f = atled.checkpoint(lambda x, n, *, k: x**n * k, static_argnums=1)
+    f = atled.remat(lambda x, n, *, k: x**n * k, static_argnums=1)
     assert float(atled.grad(lambda x: f(x, 3, k=2.0))(2.0)) == 24.0
     assert float(f(2.0, 3, k=2.0)) == 16.0
-    assert float(atled.jit(atled.grad(atled.checkpoint(lambda x: jnp.sin(x))))(0.0)) == 1.0
+    assert float(atled.jit(atled.grad(atled.remat(lambda x: jnp.sin(x))))(0.0)) == 1.0
 
 
 def test_offloaded_values_go_to_the_host():
-    f = atled.checkpoint(layer, policy=POLICIES["offload"])
+    f = atled.remat(layer, policy=POLICIES["offload"])
     program = atled.jit(atled.grad(lambda w: f(w, X).sum())).trace(W[0]).program
     text = stablehlo.module_text(stablehlo.build(program, "tpu"))
     assert text.count('_xla_buffer_placement = "pinned_host"') == 1
@@ -142,9 +142,9 @@ def test_offloaded_values_go_to_the_host():
 def test_values_are_traced_too():
     """So what would fail under `grad` fails at once; and the equations run one by one."""
     with pytest.raises(TypeError, match="truth value of a traced bool"):
-        atled.checkpoint(lambda x: x if x > 0 else -x)(1.0)
+        atled.remat(lambda x: x if x > 0 else -x)(1.0)
     seen = []
-    f = atled.checkpoint(lambda x, n: seen.append(isinstance(x, Tracer)) or {"a": jnp.sin(x) * n})
+    f = atled.remat(lambda x, n: seen.append(isinstance(x, Tracer)) or {"a": jnp.sin(x) * n})
     np.testing.assert_allclose(f(0.5, n=3)["a"], 3 * np.sin(np.float32(0.5)), 1e-6)
     assert seen == [True]
 
@@ -152,7 +152,7 @@ def test_values_are_traced_too():
 def test_results_on_values_are_arrays():
     """Numbers in results, arguments and values closed over came back as they were, or as parts of the program."""
     given, inner = np.ones(3, "f4"), np.ones(2, "f4")
-    out = atled.checkpoint(lambda x: (x, 0.0, True, np.float32(2), inner, jnp.sin(x)))(given)
+    out = atled.remat(lambda x: (x, 0.0, True, np.float32(2), inner, jnp.sin(x)))(given)
     assert all(type(y) is type(jnp.ones(1)) for y in out)
     assert not bool(out[1]) and bool(out[2]) and float(out[3]) == 2
     for array, result in ((given, out[0]), (inner, out[4])):
@@ -164,8 +164,8 @@ def test_static_positions_out_of_range():
     x = jnp.ones(2)
     for wrong in (1, 5, -3):
         with pytest.raises(ValueError, match=f"1 positional arguments; got static_argnums={wrong}"):
-            atled.checkpoint(lambda x, scale=2: x * scale, static_argnums=wrong)(x)
+            atled.remat(lambda x, scale=2: x * scale, static_argnums=wrong)(x)
     with pytest.raises(TypeError, match="static_argnums must be an int"):
-        atled.checkpoint(lambda x: x, static_argnums="a")
+        atled.remat(lambda x: x, static_argnums="a")
     for n in (1, -1):
-        np.testing.assert_array_equal(atled.checkpoint(lambda x, n: x * n, static_argnums=n)(x, 3), [3, 3])
+        np.testing.assert_array_equal(atled.remat(lambda x, n: x * n, static_argnums=n)(x, 3), [3, 3])

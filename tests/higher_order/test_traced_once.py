@@ -39,7 +39,7 @@ CONSTRUCTS = {
     "cond": lambda x: lax.cond(x > 0, step, lambda v: v, x),
     "switch": lambda x: lax.switch(jnp.int32(x), [jnp.cos, step, jnp.exp], x),
     "map": lambda x: lax.map(step, jnp.ones(3) * x).sum(),
-    "checkpoint": lambda x: atled.checkpoint(step)(x),
+    "checkpoint": lambda x: atled.remat(step)(x),
     "custom_jvp": own_jvp,
     "custom_vjp": own_vjp,
     "vmap": lambda x: atled.vmap(step)(jnp.ones(3) * x).sum(),
@@ -94,7 +94,7 @@ NESTED = {
     "fori_loop": lambda f: lambda x: lax.fori_loop(0, 1, lambda i, c: f(c), x),
     "while_loop": lambda f: lambda x: lax.while_loop(lambda c: c < 0, f, x),
     "cond": lambda f: lambda x: lax.cond(x > 0, f, lambda v: v, x),
-    "checkpoint": lambda f: lambda x: atled.checkpoint(f)(x),
+    "checkpoint": lambda f: lambda x: atled.remat(f)(x),
 }
 
 

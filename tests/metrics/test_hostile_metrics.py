@@ -33,7 +33,7 @@ def test_one_column_is_no_axis_of_classes(metric, count):
 def test_the_axis_of_classes_has_the_length_of_classes(metric, count):
     with pytest.raises(ValueError, match=rf"which must be 3; got f32\[3,{count}\]"):
         metric.update(jnp.ones((3, count)), LABELS)
-    metric.update(jnp.ones((3, 3)), LABELS).result()
+    metric.update(jnp.ones((3, 3)), LABELS).compute()
 
 
 @pytest.mark.parametrize("store", [metrics.AUC, metrics.AveragePrecision])
@@ -44,7 +44,7 @@ def test_a_store_holds_what_its_dtype_holds(store):
         ):
             store(10, dtype).update(jnp.array([0.1, 0.2, 0.3], other), LABELS)
     for dtype in ("bfloat16", "float16", "float32"):
-        assert float(store(10).update(jnp.array([0.1, 0.2, 0.3], dtype), LABELS).result()) == 1
+        assert float(store(10).update(jnp.array([0.1, 0.2, 0.3], dtype), LABELS).compute()) == 1
 
 
 def test_large_integers_as_scores_are_not_rounded():
@@ -64,5 +64,5 @@ def test_large_integers_as_scores_are_not_rounded():
 def test_a_label_out_of_range_is_never_a_hit():
     padded = jnp.array([-100, -100, -1, 0])
     accuracy = metrics.Accuracy().update(jnp.array([-100, -100, -1, 1]), padded)
-    assert float(accuracy.result()) == 0.0
-    assert float(metrics.Accuracy().update(jnp.array([0, 0, 0, 0]), padded).result()) == 0.25
+    assert float(accuracy.compute()) == 0.0
+    assert float(metrics.Accuracy().update(jnp.array([0, 0, 0, 0]), padded).compute()) == 0.25

@@ -19,7 +19,7 @@ def test_counts_do_not_saturate():
     mean = metrics.Mean(total=jnp.asarray(float(many), "float64"), weight=jnp.asarray(float(many), "float64"))
     assert float(mean.update(jnp.ones(3)).total) == many + 3
     matrix = metrics.ConfusionMatrix(2, counts=jnp.full((2, 2), many, "int64")).update(jnp.array([1]), jnp.array([0]))
-    assert matrix.result().tolist() == [[many, many + 1], [many, many]]
+    assert matrix.compute().tolist() == [[many, many + 1], [many, many]]
     f1 = metrics.F1(**{n: jnp.full(2, many, "int64") for n in ("hits", "predicted", "actual")})
     assert int(f1.update(jnp.array([1]), jnp.array([1])).hits[1]) == many + 1
 
@@ -29,17 +29,17 @@ def test_sums_of_float32_are_exact():
     mean = metrics.Mean()
     for _ in range(4):
         mean = mean.update(x)
-    assert float(mean.result()) == float(np.float32(0.1))
+    assert float(mean.compute()) == float(np.float32(0.1))
 
 
 def test_mean():
     x, w = np.array([1.0, 2.0, 5.0], "f4"), np.array([1, 0, 3])
-    assert float(metrics.Mean().update(x, weights=w).result()) == 4
-    assert float(metrics.Mean().update(x, weights=w, where=np.array([True, True, False])).result()) == 1
-    assert float(metrics.Mean().update(3).update(True).result()) == 2
-    assert np.isnan(metrics.Mean().update(x, weights=0).result())
-    assert np.isnan(metrics.Mean().update(np.array([1.0, np.nan], "f4")).result())
-    assert np.isinf(metrics.Mean().update(np.array([1.0, np.inf], "f4")).result())
+    assert float(metrics.Mean().update(x, weights=w).compute()) == 4
+    assert float(metrics.Mean().update(x, weights=w, where=np.array([True, True, False])).compute()) == 1
+    assert float(metrics.Mean().update(3).update(True).compute()) == 2
+    assert np.isnan(metrics.Mean().update(x, weights=0).compute())
+    assert np.isnan(metrics.Mean().update(np.array([1.0, np.nan], "f4")).compute())
+    assert np.isinf(metrics.Mean().update(np.array([1.0, np.inf], "f4")).compute())
     with pytest.raises(TypeError, match="Mean: the values must be real numbers; got c64"):
         metrics.Mean().update(jnp.ones(2, "complex64"))
     with pytest.raises(ValueError, match=r"Mean: weights must have the shape of the examples, \(3,\)"):
@@ -48,68 +48,68 @@ def test_mean():
 
 def test_scores_that_are_nan_are_mistakes():
     scores, labels = np.array([[np.nan, 0.0], [0.0, np.nan], [0.0, 1.0]], "f4"), np.array([0, 1, 1])
-    assert float(metrics.Accuracy().update(scores, labels).result()) == pytest.approx(1 / 3)
-    assert float(metrics.TopK(2).update(scores, labels).result()) == pytest.approx(1 / 3)
-    assert float(metrics.Recall().update(scores, labels).result()) == 0.5
-    assert float(metrics.Precision().update(scores, labels).result()) == 1
-    assert metrics.ConfusionMatrix(2).update(scores, labels).result().tolist() == [[0, 0], [0, 1]]
+    assert float(metrics.Accuracy().update(scores, labels).compute()) == pytest.approx(1 / 3)
+    assert float(metrics.TopK(2).update(scores, labels).compute()) == pytest.approx(1 / 3)
+    assert float(metrics.Recall().update(scores, labels).compute()) == 0.5
+    assert float(metrics.Precision().update(scores, labels).compute()) == 1
+    assert metrics.ConfusionMatrix(2).update(scores, labels).compute().tolist() == [[0, 0], [0, 1]]
     one = np.array([np.nan, 0.9], "f4")
-    assert float(metrics.Accuracy(0.5).update(one, np.array([0, 1])).result()) == 0.5
+    assert float(metrics.Accuracy(0.5).update(one, np.array([0, 1])).compute()) == 0.5
 
 
 def test_of_equal_scores_the_first_is_higher():
     scores, labels = np.zeros((3, 3), "f4"), np.array([0, 1, 2])
     for k, want in ((1, 1 / 3), (2, 2 / 3), (3, 1), (9, 1)):
-        assert float(metrics.TopK(k).update(scores, labels).result()) == pytest.approx(want)
-    assert float(metrics.Accuracy().update(scores, labels).result()) == pytest.approx(1 / 3)
+        assert float(metrics.TopK(k).update(scores, labels).compute()) == pytest.approx(want)
+    assert float(metrics.Accuracy().update(scores, labels).compute()) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("bad", [-1, 3, 7])
 def test_labels_out_of_range(bad):
     predicted, labels = np.array([0, 1, 2, 2]), np.array([0, 1, bad, 2])
-    assert float(metrics.Accuracy().update(predicted, labels).result()) == 0.75
-    assert float(metrics.TopK(3).update(np.eye(3, dtype="f4")[predicted], labels).result()) == 0.75
+    assert float(metrics.Accuracy().update(predicted, labels).compute()) == 0.75
+    assert float(metrics.TopK(3).update(np.eye(3, dtype="f4")[predicted], labels).compute()) == 0.75
     for made in (metrics.Precision, metrics.Recall, metrics.F1, metrics.IoU):
         for average in ("micro", "macro", "weighted", None):
-            assert np.isnan(made(3, average).update(predicted, labels).result()).all()
-            assert np.isfinite(made(3, average).update(predicted, labels, where=labels != bad).result()).all()
+            assert np.isnan(made(3, average).update(predicted, labels).compute()).all()
+            assert np.isfinite(made(3, average).update(predicted, labels, where=labels != bad).compute()).all()
     matrix = metrics.ConfusionMatrix(3)
     with pytest.raises(ValueError, match=r"classes must be 0 or more and less than 3; 1 predictions"):
-        matrix.update(predicted, labels).result()
-    assert (atled.jit(lambda m: m.update(predicted, labels).result())(matrix) == -1).all()
-    assert matrix.update(predicted, labels, where=labels != bad).result().tolist() == np.eye(3).tolist()
+        matrix.update(predicted, labels).compute()
+    assert (atled.jit(lambda m: m.update(predicted, labels).compute())(matrix) == -1).all()
+    assert matrix.update(predicted, labels, where=labels != bad).compute().tolist() == np.eye(3).tolist()
     assert np.isnan(metrics.auc(np.array([0.1, 0.2, 0.3, 0.4], "f4"), np.array([0, 1, bad, 1])))
-    assert np.isnan(metrics.AUC(9).update(np.array([0.1, 0.2, 0.3, 0.4], "f4"), np.array([0, 1, bad, 1])).result())
+    assert np.isnan(metrics.AUC(9).update(np.array([0.1, 0.2, 0.3, 0.4], "f4"), np.array([0, 1, bad, 1])).compute())
 
 
 def test_zero_denominators():
     """Class 1 is never predicted, class 2 never a label, class 3 neither."""
     predicted, labels = np.array([0, 2, 0]), np.array([0, 1, 1])
     for zero in (0.0, 1.0):
-        got = metrics.Precision(4, None, zero).update(predicted, labels).result()
+        got = metrics.Precision(4, None, zero).update(predicted, labels).compute()
         assert got.tolist() == [0.5, zero, 0, zero]
-        assert metrics.Recall(4, None, zero).update(predicted, labels).result().tolist() == [1, 0, zero, zero]
-        assert metrics.F1(4, None, zero).update(predicted, labels).result()[3] == zero
+        assert metrics.Recall(4, None, zero).update(predicted, labels).compute().tolist() == [1, 0, zero, zero]
+        assert metrics.F1(4, None, zero).update(predicted, labels).compute()[3] == zero
     left_out = metrics.Precision(4, "macro", np.nan).update(predicted, labels)
-    assert float(left_out.result()) == 0.25
-    assert float(metrics.Precision(zero_division=1.0).update(np.array([0]), np.array([1])).result()) == 1
-    assert np.isnan(metrics.Precision(zero_division=np.nan).update(np.array([0]), np.array([1])).result())
+    assert float(left_out.compute()) == 0.25
+    assert float(metrics.Precision(zero_division=1.0).update(np.array([0]), np.array([1])).compute()) == 1
+    assert np.isnan(metrics.Precision(zero_division=np.nan).update(np.array([0]), np.array([1])).compute())
 
 
 def test_r2():
     x = np.array([1.0, 2.0, 3.0], "f4")
-    assert float(metrics.R2().update(x, x).result()) == 1
-    assert np.isnan(metrics.R2().update(x[:1], x[:1]).result())
+    assert float(metrics.R2().update(x, x).compute()) == 1
+    assert np.isnan(metrics.R2().update(x[:1], x[:1]).compute())
     same = np.ones(3, "f4")
-    assert float(metrics.R2().update(same, same).result()) == 1 and float(metrics.R2().update(x, same).result()) == 0
+    assert float(metrics.R2().update(same, same).compute()) == 1 and float(metrics.R2().update(x, same).compute()) == 0
     far = 1e8 + np.arange(1000.0)
     off = np.sin(np.arange(1000.0))
     metric = metrics.R2()
     for i in range(0, 1000, 100):
         metric = metric.update((far + off)[i : i + 100], far[i : i + 100])
     want = 1 - ((far + off - far) ** 2).sum() / ((np.arange(1000.0) - 499.5) ** 2).sum()
-    assert float(metric.result()) == pytest.approx(want, rel=1e-12)
-    assert np.isnan(metrics.R2().update(np.array([1.0, np.nan]), np.array([1.0, 2.0])).result())
+    assert float(metric.compute()) == pytest.approx(want, rel=1e-12)
+    assert np.isnan(metrics.R2().update(np.array([1.0, np.nan]), np.array([1.0, 2.0])).compute())
     with pytest.raises(ValueError, match="R2: predictions and targets must have the same shape"):
         metrics.R2().update(x, x[:, None])
 
@@ -132,18 +132,18 @@ def test_rankings_at_the_edges():
 def test_a_store_that_is_full():
     x, y = np.array([0.1, 0.5, 0.7], "f4"), np.array([0, 1, 1])
     full = metrics.AUC(5).update(x, y)
-    assert float(full.result()) == 1
+    assert float(full.compute()) == 1
     for more in (full.update(x, y), full | full):
         with pytest.raises(ValueError, match=r"AUC: it holds at most 5 examples, but has seen 6.*\n(.*\n)*.*AUC\(6\)"):
-            more.result()
-        assert np.isnan(atled.jit(lambda m: m.result())(more))
-    assert float(full.update(x, y, where=np.array([True, True, False])).result()) == 1
+            more.compute()
+        assert np.isnan(atled.jit(lambda m: m.compute())(more))
+    assert float(full.update(x, y, where=np.array([True, True, False])).compute()) == 1
     with pytest.raises(
         TypeError, match="AUC: scores are stored in float32, in which different scores may become equal; got f64"
     ):
         full.update(x.astype("f8"), y)
     fine = np.array([0.5, 0.5 + 1e-12])
-    assert float(metrics.AUC(5, "float64").update(fine, np.array([0, 1])).result()) == 1
+    assert float(metrics.AUC(5, "float64").update(fine, np.array([0, 1])).compute()) == 1
     with pytest.raises(ValueError, match="AveragePrecision: size must be 1 or more; got 0"):
         metrics.AveragePrecision(0)
 
@@ -172,4 +172,4 @@ def test_a_metric_is_a_value():
     step = atled.jit(lambda m, x, y: m.update(x, y))
     for _ in range(3):
         seen = step(seen, jnp.array([1]), jnp.array([0]))
-    assert len(step.compiles) == 1 and float(seen.result()) == 0.25
+    assert len(step.compiles) == 1 and float(seen.compute()) == 0.25

@@ -40,7 +40,7 @@ def cut(args: tuple[Any, ...], start: int, stop: int) -> tuple[Any, ...]:
 
 
 def check(metric: Any, want: Any) -> None:
-    np.testing.assert_allclose(metric.result(), want, rtol=1e-12)
+    np.testing.assert_allclose(metric.compute(), want, rtol=1e-12)
 
 
 @EACH
@@ -48,7 +48,7 @@ def test_any_split_gives_the_same(name):
     empty, args = METRICS[name]
     update = atled.jit(lambda m, *a: m.update(*a))
     whole = empty.update(*args)
-    want = whole.result()
+    want = whole.compute()
     for places in ((0, N), (0, 1, N), (0, 7, 7, 20, N)):
         parts = [cut(args, a, b) for a, b in itertools.pairwise(places)]
         one = empty
@@ -66,7 +66,7 @@ def test_any_split_gives_the_same(name):
 @EACH
 def test_padding_counts_nothing(name):
     empty, args = METRICS[name]
-    want = empty.update(*args).result()
+    want = empty.update(*args).compute()
     mask = np.arange(N + 6) < N
     for fill in (0, np.nan, -1):
         padded = [
@@ -82,16 +82,16 @@ def test_padding_counts_nothing(name):
 @EACH
 def test_in_a_scan_and_in_vmap(name):
     empty, args = METRICS[name]
-    want = empty.update(*args).result()
+    want = empty.update(*args).compute()
     batches = [x.reshape(4, 6, *x.shape[1:]) for x in args]
     last, _ = atled.jit(lambda m, b: lax.scan(lambda m, b: (m.update(*b), None), m, b))(empty, tuple(batches))
     check(last, want)
     each = atled.vmap(lambda *b: empty.update(*b))(*batches)
     for i in range(4):
-        check(tree.map(lambda x, i=i: x[i], each), empty.update(*[b[i] for b in batches]).result())
-    results = atled.vmap(lambda *b: empty.update(*b).result())(*batches)
-    np.testing.assert_allclose(results[2], empty.update(*[b[2] for b in batches]).result(), rtol=1e-12)
-    over = atled.vmap(lambda *b: empty.update(*b).over("lanes"), axis_name="lanes")(*batches)
+        check(tree.map(lambda x, i=i: x[i], each), empty.update(*[b[i] for b in batches]).compute())
+    results = atled.vmap(lambda *b: empty.update(*b).compute())(*batches)
+    np.testing.assert_allclose(results[2], empty.update(*[b[2] for b in batches]).compute(), rtol=1e-12)
+    over = atled.vmap(lambda *b: empty.update(*b).reduce("lanes"), axis_name="lanes")(*batches)
     for i in range(4):
         check(tree.map(lambda x, i=i: x[i], over), want)
 
@@ -104,13 +104,13 @@ def test_types_do_not_change(name):
         other = empty.update(*args)
     for a, b, c in zip(*[tree.leaves(m) for m in (empty, empty.update(*args), other)], strict=True):
         assert a.dtype == b.dtype == c.dtype and a.shape == b.shape == c.shape
-    result = empty.update(*args).result()
+    result = empty.update(*args).compute()
     assert result.dtype == ("int64" if name == "ConfusionMatrix" else "float64")
 
 
 @EACH
 def test_an_empty_metric(name):
-    result = METRICS[name][0].result()
+    result = METRICS[name][0].compute()
     assert not result.any() if name == "ConfusionMatrix" else np.isnan(result).all()
 
 
@@ -119,13 +119,13 @@ def test_half_precision(name):
     empty, args = METRICS[name]
     short = [jnp.asarray(x).astype("bfloat16") if x.dtype.kind == "f" else x for x in args]
     exact = [np.asarray(x).astype("f4") if x.dtype == "bfloat16" else x for x in short]
-    np.testing.assert_allclose(empty.update(*short).result(), empty.update(*exact).result(), rtol=1e-6)
+    np.testing.assert_allclose(empty.update(*short).compute(), empty.update(*exact).compute(), rtol=1e-6)
 
 
 @EACH
 def test_one_process_gathers_itself(name):
     empty, args = METRICS[name]
-    check(empty.update(*args).gathered(), empty.update(*args).result())
+    check(empty.update(*args).gather(), empty.update(*args).compute())
 
 
 @EACH

@@ -34,7 +34,7 @@ def low_rank(make, **settings):
 
 def mixture(**settings):
     return lambda key: nn.MixtureOfExperts(
-        lambda k: nn.Linear(3, 3, key=k), 4, features=3, key=key, **{"capacity": None, **settings}
+        lambda k: nn.Linear(3, 3, key=k), 4, in_features=3, key=key, **{"capacity_factor": None, **settings}
     )
 
 
@@ -62,7 +62,7 @@ def graph_with_edges(key):
 
 
 LAYERS = tuple([f"layers/{i}/{n}" for i in (0, 2) for n in ("weight", "bias")])
-LORA = ("base/weight", "base/bias", "down/weight", "up/weight")
+LORA = ("layer/weight", "layer/bias", "down/weight", "up/weight")
 EXPERTS = ("router", "experts/layers/weight", "experts/layers/bias")
 UPDATES = tuple([f"update_{n}/{p}" for n in ("edges", "nodes", "globals") for p in ("weight", "bias")])
 
@@ -78,21 +78,32 @@ CASES = [
     ),
     Case("Lambda", lambda k: nn.Lambda(jnp.tanh), normal(4, 3), (), True),
     Case("LoRA", low_rank(lambda k: nn.Linear(3, 3, key=k), alpha=1), normal(4, 3), LORA, True),
-    Case("LoRA, dropout", low_rank(lambda k: nn.Linear(3, 3, key=k), dropout=0.3), normal(4, 3), LORA, False, True),
-    Case("LoRA, Conv", low_rank(lambda k: nn.Conv(2, 4, (3, 3), stride=2, key=k)), normal(4, 5, 5, 2), LORA),
+    Case(
+        "LoRA, dropout", low_rank(lambda k: nn.Linear(3, 3, key=k), dropout_rate=0.3), normal(4, 3), LORA, False, True
+    ),
+    Case("LoRA, Conv", low_rank(lambda k: nn.Conv(2, 4, (3, 3), strides=2, key=k)), normal(4, 5, 5, 2), LORA),
     Case(
         "LoRA, Embedding",
         low_rank(lambda k: nn.Embedding(7, 3, key=k)),
         lambda k: (random.randint(k, (4, 2), 0, 7),),
-        ("base/weight", "down/weight", "up/weight"),
+        ("layer/weight", "down/weight", "up/weight"),
     ),
     Case("MixtureOfExperts", mixture(), normal(4, 3), EXPERTS, True),
-    Case("MixtureOfExperts, k=1, capacity", mixture(k=1, capacity=1.0), normal(4, 3), EXPERTS, True, is_mixing=True),
-    Case("MixtureOfExperts, noise", mixture(noise=0.5, groups=2), normal(4, 3), EXPERTS, False, True, is_mixing=True),
+    Case(
+        "MixtureOfExperts, k=1, capacity",
+        mixture(k=1, capacity_factor=1.0),
+        normal(4, 3),
+        EXPERTS,
+        True,
+        is_mixing=True,
+    ),
+    Case(
+        "MixtureOfExperts, noise", mixture(noise=0.5, num_groups=2), normal(4, 3), EXPERTS, False, True, is_mixing=True
+    ),
     Case("GraphConv", lambda k: nn.GraphConv(3, 3, key=k), graph, ("weight", "bias"), is_mixing=True),
     Case(
         "GraphConv, plain",
-        lambda k: nn.GraphConv(3, 5, self_loops=False, normalize=False, key=k),
+        lambda k: nn.GraphConv(3, 5, add_self_loops=False, normalize=False, key=k),
         graph,
         ("weight", "bias"),
         is_mixing=True,

@@ -7,7 +7,7 @@ from atled import nn, random
 
 CASES = [
     Case("Linear", lambda k: nn.Linear(3, 3, key=k), normal(4, 3), ("weight", "bias"), True),
-    Case("Linear, no bias", lambda k: nn.Linear(3, 5, bias=False, key=k), normal(4, 3), ("weight",)),
+    Case("Linear, no bias", lambda k: nn.Linear(3, 5, use_bias=False, key=k), normal(4, 3), ("weight",)),
     Case("Linear, bfloat16", lambda k: nn.Linear(3, 3, dtype="bfloat16", key=k), normal(4, 3), ("weight", "bias")),
     Case(
         "Embedding",
@@ -18,7 +18,7 @@ CASES = [
     Case("Conv", lambda k: nn.Conv(2, 2, (3, 3), key=k), normal(4, 5, 5, 2), ("weight", "bias"), True),
     Case(
         "Conv, 1d, groups",
-        lambda k: nn.Conv(4, 4, 3, groups=2, stride=2, padding="VALID", key=k),
+        lambda k: nn.Conv(4, 4, (3,), groups=2, strides=2, padding="VALID", key=k),
         normal(4, 7, 4),
         ("weight", "bias"),
     ),
@@ -36,7 +36,7 @@ CASES = [
         "MultiHeadAttention",
         lambda k: nn.MultiHeadAttention(4, 2, key=k),
         normal(4, 5, 4),
-        tuple([f"{a}/{b}" for a in ("query", "key", "value", "out") for b in ("weight", "bias")]),
+        tuple([f"{a}_proj/{b}" for a in ("query", "key", "value", "out") for b in ("weight", "bias")]),
         True,
     ),
     Case(

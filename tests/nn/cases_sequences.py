@@ -5,7 +5,7 @@ from layer_case import Case, normal
 import atled.numpy as jnp
 from atled import nn, random
 
-ATTENTION = tuple([f"{a}/{b}" for a in ("query", "key", "value", "out") for b in ("weight", "bias")])
+ATTENTION = tuple([f"{a}_proj/{b}" for a in ("query", "key", "value", "out") for b in ("weight", "bias")])
 CELL = ("input_weight", "state_weight", "bias")
 GRU = ("input_weight", "state_weight", "input_bias", "state_bias")
 
@@ -43,13 +43,15 @@ def both(make, key):
 
 
 CASES = [
-    attention("grouped queries, RoPE, window", kv_heads=2, positions=nn.RoPE(2), window=2),
-    attention("one head of keys, ALiBi", kv_heads=1, positions=nn.ALiBi(4)),
+    attention("grouped queries, RoPE, local_window_size", num_kv_heads=2, positions=nn.RoPE(2), local_window_size=2),
+    attention("one head of keys, ALiBi", num_kv_heads=1, positions=nn.ALiBi(4)),
     attention(
-        "RelativePositions", "positions/weight", bias=lambda key: nn.RelativePositions(4, 8, 16, key=key), window=(1, 3)
+        "RelativePositions", "positions/weight", bias=lambda key: nn.RelativePositions(4, 8, 16, key=key),
+        local_window_size=(1, 3),
     ),
     Case("RoPE", lambda k: nn.RoPE(4), normal(4, 5, 2, 4), (), True),
-    Case("RoPE, interleaved, part", lambda k: nn.RoPE(6, 100.0, part=4, interleaved=True), normal(4, 5, 2, 6), ()),
+    Case("RoPE, interleaved, rotary_dim", lambda k: nn.RoPE(6, 100.0, rotary_dim=4, interleaved=True),
+         normal(4, 5, 2, 6), ()),
     Case("RelativePositions", lambda k: nn.RelativePositions(3, key=k), places, ("weight",)),
     Case("RelativePositions, causal", lambda k: nn.RelativePositions(3, 6, 9, False, key=k), places, ("weight",)),
     Case("ALiBi", lambda k: nn.ALiBi(3), places, ()),
@@ -62,12 +64,12 @@ CASES = [
         "ConvLSTMCell",
         lambda k: nn.ConvLSTMCell(3, 2, (3, 2), key=k),
         cell_inputs(4, 5, is_pair=True),
-        ("input/weight", "input/bias", "state/weight"),
+        ("input_conv/weight", "input_conv/bias", "state_conv/weight"),
     ),
     Case("RNN, GRU, reverse", lambda k: nn.RNN(nn.GRUCell(3, 3, key=k), reverse=True), normal(4, 5, 3),
          tuple([f"cell/{n}" for n in GRU]), True),
-    Case("RNN, ConvLSTMCell", lambda k: nn.RNN(nn.ConvLSTMCell(2, 2, 3, key=k)), normal(4, 3, 5, 2),
-         ("cell/input/weight", "cell/input/bias", "cell/state/weight"), True),
+    Case("RNN, ConvLSTMCell", lambda k: nn.RNN(nn.ConvLSTMCell(2, 2, (3,), key=k)), normal(4, 3, 5, 2),
+         ("cell/input_conv/weight", "cell/input_conv/bias", "cell/state_conv/weight"), True),
     Case("Bidirectional", lambda k: both(lambda key: nn.GRUCell(3, 2, key=key), k), normal(4, 5, 3),
          tuple([f"{a}/cell/{n}" for a in ("forward", "backward") for n in GRU])),
 ]  # fmt: skip

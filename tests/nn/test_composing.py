@@ -67,7 +67,7 @@ class Passing(nn.Dropout):
         lambda: Passing(0.5),
         lambda: nn.Stack(lambda key: nn.Sequential(nn.Linear(3, 3, key=key), nn.Dropout(0.5)), 2, key=random.key(0)),
         lambda: nn.Residual(nn.Dropout(0.5)),
-        lambda: drawn(nn.LoRA(linear(), 2, dropout=0.5, key=random.key(0))),
+        lambda: drawn(nn.LoRA(linear(), 2, dropout_rate=0.5, key=random.key(0))),
     ],
     ids=["subclass", "stack", "residual", "low rank"],
 )
@@ -187,10 +187,10 @@ def drawn(lora, seed=5):
 
 BASES = {
     "linear": (linear, X),
-    "linear, no bias": (lambda: nn.Linear(3, 5, bias=False, key=random.key(0)), X),
+    "linear, no bias": (lambda: nn.Linear(3, 5, use_bias=False, key=random.key(0)), X),
     "embedding": (lambda: nn.Embedding(7, 3, key=random.key(0)), jnp.array([[1, 6], [0, 1]])),
     "conv": (
-        lambda: nn.Conv(2, 4, (3, 2), stride=(2, 1), dilation=(1, 2), padding="CIRCULAR", key=random.key(0)),
+        lambda: nn.Conv(2, 4, (3, 2), strides=(2, 1), dilation=(1, 2), padding="CIRCULAR", key=random.key(0)),
         random.normal(random.key(2), (2, 6, 7, 2)),
     ),
     "conv 1x1": (lambda: nn.Conv(2, 4, (1, 1), key=random.key(0)), random.normal(random.key(2), (6, 7, 2))),
@@ -210,7 +210,7 @@ def test_low_rank_changes_start_at_nothing_and_merge(base, x):
     want = base.weight + 1.5 * jnp.dot(lora.down.weight, lora.up.weight)
     np.testing.assert_allclose(plain.weight, want, rtol=1e-6, atol=1e-6)
     grads = atled.grad(lambda m: jnp.sum(m(x) ** 2))(lora)
-    assert grads.base.weight is None and grads.down.weight is not None and grads.up.weight is not None
+    assert grads.layer.weight is None and grads.down.weight is not None and grads.up.weight is not None
     np.testing.assert_array_equal(lora.weight, plain.weight)
 
 
@@ -235,13 +235,13 @@ def test_low_rank_changes_of_attention_that_decodes():
     attention = nn.MultiHeadAttention(8, 2, key=random.key(0))
     tuned = nn.replace(attention, nn.Linear, lambda layer, key: nn.LoRA(layer, 2, key=key), key=random.key(1))
     x = random.normal(random.key(2), (1, 3, 8))
-    steps = nn.start_decoding(tuned, batch=1, length=3)
+    steps = nn.init_cache(tuned, batch_size=1, max_length=3)
     parts = jnp.concatenate([steps(x[:, i : i + 1]) for i in range(3)], 1)
     np.testing.assert_allclose(parts, tuned.eval()(x, is_causal=True), rtol=1e-5, atol=1e-5)
 
 
 def test_low_rank_changes_keep_the_dtype_of_the_base():
-    base = nn.cast(linear(), params="bfloat16")
+    base = nn.cast(linear(), param_dtype="bfloat16")
     lora = nn.LoRA(base, 2, param_dtype="float32", key=random.key(1))
     assert lora.down.weight.dtype == np.float32
     assert lora(X.astype("bfloat16")).dtype == jnp.bfloat16 and lora.merged().weight.dtype == jnp.bfloat16
@@ -249,7 +249,7 @@ def test_low_rank_changes_keep_the_dtype_of_the_base():
 
 
 def test_low_rank_dropout_takes_a_key():
-    lora = drawn(nn.LoRA(linear(), 2, dropout=0.5, key=random.key(1)))
+    lora = drawn(nn.LoRA(linear(), 2, dropout_rate=0.5, key=random.key(1)))
     with pytest.raises(TypeError, match="Dropout: a key must be given while training"):
         lora(X)
     assert not np.array_equal(lora(X, key=random.key(0)), lora(X, key=random.key(1)))
@@ -263,12 +263,12 @@ def test_low_rank_dropout_takes_a_key():
         (lambda k: nn.LoRA(nn.LoRA(linear(), 2, key=k), 2, key=k), "LoRA: the layer must be .* got LoRA"),
         (lambda k: nn.LoRA(linear(), 0, key=k), "LoRA: the rank must be 1 or more; got 0"),
         (lambda k: nn.LoRA(linear(), 2), "LoRA: a key must be given"),
-        (lambda k: nn.LoRA(nn.Conv(4, 4, 3, groups=2, key=k), 2, key=k), "LoRA: a Conv must not have groups"),
+        (lambda k: nn.LoRA(nn.Conv1d(4, 4, 3, groups=2, key=k), 2, key=k), "LoRA: a Conv must not have groups"),
         (
-            lambda k: nn.LoRA(nn.Embedding(4, 4, key=k), 2, dropout=0.1, key=k),
+            lambda k: nn.LoRA(nn.Embedding(4, 4, key=k), 2, dropout_rate=0.1, key=k),
             "LoRA: dropout is not supported for an Embedding",
         ),
-        (lambda k: nn.LoRA(linear(), 2, dropout=2.0, key=k), "the rate must be between 0 and 1"),
+        (lambda k: nn.LoRA(linear(), 2, dropout_rate=2.0, key=k), "the rate must be between 0 and 1"),
         (
             lambda k: nn.LoRA(nn.Stack(lambda key: nn.Linear(3, 3, key=key), 2, key=k).layers, 2, key=k),
             "LoRA: the weight must be that of one layer, with 2 axes; got f32",
@@ -288,7 +288,7 @@ def test_low_rank_changes_that_make_no_sense(make, match):
     [
         (
             lambda k: nn.FourierFeatures(2, 5, key=k),
-            "FourierFeatures: outputs must be even, half cosines and half sines; got 5",
+            "FourierFeatures: out_features must be even, half cosines and half sines; got 5",
         ),
         (lambda k: nn.FourierFeatures(2, 4), "FourierFeatures: a key must be given"),
         (lambda k: nn.FourierFeatures(2, 4, key=k)(X), "FourierFeatures: the last axis of the input must have"),
@@ -314,7 +314,7 @@ def test_features_of_nothing_and_of_integers():
     waves = nn.FourierFeatures(3, 4, key=random.key(0))
     assert waves(jnp.ones((2, 3), "int32")).dtype == np.float32 and waves(jnp.ones((0, 3))).shape == (0, 4)
     assert waves(X.astype("float16")).dtype == np.float16
-    assert nn.cast(waves, compute="bfloat16")(X).dtype == jnp.bfloat16
+    assert nn.cast(waves, compute_dtype="bfloat16")(X).dtype == jnp.bfloat16
     assert bool(jnp.isnan(waves(X.at[0, 0].set(jnp.nan)))[0].all())
 
 

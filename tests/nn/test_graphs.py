@@ -20,10 +20,10 @@ def network(**settings):
 
 
 LAYERS = {
-    "conv": lambda: nn.GraphConv(3, 4, self_loops=False, key=random.key(0)),
+    "conv": lambda: nn.GraphConv(3, 4, add_self_loops=False, key=random.key(0)),
     "conv, self loops": lambda: nn.GraphConv(3, 4, key=random.key(0)),
     "attention": lambda: nn.GraphAttention(3, 4, 2, key=random.key(0)),
-    "attention, self loops": lambda: nn.GraphAttention(3, 4, 2, self_loops=True, key=random.key(0)),
+    "attention, self loops": lambda: nn.GraphAttention(3, 4, 2, add_self_loops=True, key=random.key(0)),
     "sum": lambda: network(),
     "mean": lambda: network(aggregate="mean"),
     "max": lambda: network(aggregate="max"),
@@ -54,7 +54,7 @@ def test_padding_and_the_order_of_edges_change_nothing(make):
 def test_messages_go_from_senders_to_receivers(make):
     layer, edge = make(), (jnp.array([0]), jnp.array([1]))
     hears = abs(run(layer, X.at[0].add(1.0), *edge)[0] - run(layer, X, *edge)[0]).max(1) > 1e-6
-    is_apart = not getattr(layer, "self_loops", True)  # what a node was counts only if it is told so
+    is_apart = not getattr(layer, "add_self_loops", True)  # what a node was counts only if it is told so
     assert hears.tolist() == [not is_apart, True, False, False, False]
 
 
@@ -71,7 +71,7 @@ def test_gradients_are_finite_with_isolated_nodes_and_without_edges(make):
 
 @pytest.mark.parametrize("self_loops", [False, True])
 def test_gradients_by_weights_of_edges_are_finite(self_loops):
-    layer = nn.GraphConv(3, 4, self_loops=self_loops, key=random.key(0))
+    layer = nn.GraphConv(3, 4, add_self_loops=self_loops, key=random.key(0))
     run = lambda w: jnp.sin(layer(X, SENDERS, RECEIVERS, edge_weights=w)).sum()
     for weights in (jnp.ones(4), jnp.array([0.0, 1.0, 0.0, 0.0])):  # nodes whose degree is 0
         grads = atled.grad(run)(weights)
@@ -119,10 +119,10 @@ def test_nan_stays_where_it_is_heard(make):
 @each
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_stays_half(make, dtype):
-    layer = nn.cast(make(), params=dtype)
+    layer = nn.cast(make(), param_dtype=dtype)
     y = run(layer, X.astype(dtype), SENDERS, RECEIVERS)[0]
     assert y.dtype == dtype
-    wide = run(nn.cast(layer, params="float32"), X.astype(dtype).astype("float32"), SENDERS, RECEIVERS)[0]
+    wide = run(nn.cast(layer, param_dtype="float32"), X.astype(dtype).astype("float32"), SENDERS, RECEIVERS)[0]
     np.testing.assert_allclose(np.asarray(y, "float32"), wide, rtol=5e-2, atol=5e-2)
 
 
@@ -181,9 +181,9 @@ def test_segments():
         (lambda c: nn.GraphConv(3, 4), "GraphConv: a key must be given"),
         (
             lambda c: nn.GraphAttention(3, 4, 3, key=random.key(0)),
-            "GraphAttention: heads must divide outputs; got 3 for 4",
+            "GraphAttention: num_heads must divide out_features; got 3 for 4",
         ),
-        (lambda c: nn.GraphAttention(3, 4, 0, key=random.key(0)), "GraphAttention: heads must divide outputs"),
+        (lambda c: nn.GraphAttention(3, 4, 0, key=random.key(0)), "GraphAttention: num_heads must divide out_features"),
         (lambda c: nn.GraphNetwork(), "GraphNetwork: at least one update must be given"),
         (
             lambda c: nn.GraphNetwork(jnp.abs, aggregate="median"),

@@ -14,7 +14,7 @@ def attention(**settings):
     return nn.MultiHeadAttention(8, 2, key=random.key(0), **settings)
 
 
-@pytest.mark.parametrize("settings", [{}, {"memory_efficient": True}, {"window": 2}])
+@pytest.mark.parametrize("settings", [{}, {"memory_efficient": True}, {"local_window_size": 2}])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_a_mask_of_numbers_is_refused(settings, dtype):
     with pytest.raises(TypeError, match=r"attention: a mask must be booleans.*\n.*\n.*\n  try: mask == 0"):
@@ -33,7 +33,7 @@ def test_attention_of_nothing(sizes):
 
 
 def test_compiled_decoding_of_a_part_that_is_too_long():
-    layer = nn.start_decoding(attention(), batch=1, length=3)
+    layer = nn.init_cache(attention(), batch_size=1, max_length=3)
     with pytest.raises(ValueError, match="its cache has room for 3 steps; got 5"):
         atled.jit(layer)(X)
 
@@ -70,20 +70,20 @@ def test_decoding_is_as_wide_as_its_keys():
     layer = nn.MultiHeadAttention(8, 2, key=random.key(0)).eval()
     x = np.random.RandomState(0).randn(1, 4, 8)
     whole = layer(x, is_causal=True)
-    decoding = nn.start_decoding(layer, 1, 4)
+    decoding = nn.init_cache(layer, 1, 4)
     parts = [decoding(x[:, i : i + 1]) for i in range(4)]
     assert whole.dtype == parts[0].dtype == "float64"
     np.testing.assert_allclose(jnp.concatenate(parts, 1), whole, atol=1e-12)
-    short = nn.start_decoding(layer, 1, 4, dtype="bfloat16")  # as asked for
+    short = nn.init_cache(layer, 1, 4, dtype="bfloat16")  # as asked for
     short(x)
     assert short.cache["key"].dtype == "bfloat16"
-    half = nn.start_decoding(nn.MultiHeadAttention(8, 2, key=random.key(0), dtype="bfloat16"), 1, 4)
+    half = nn.init_cache(nn.MultiHeadAttention(8, 2, key=random.key(0), dtype="bfloat16"), 1, 4)
     half(x)
     assert half.cache["key"].dtype == "bfloat16"
 
 
 @pytest.mark.parametrize("wrap", [nn.WeightNorm, lambda m: nn.SpectralNorm(m)])
 def test_decoding_of_wrapped_layers(wrap):
-    layer = nn.replace(nn.MultiHeadAttention(8, 2, key=random.key(0)), "key", wrap).eval()
+    layer = nn.replace(nn.MultiHeadAttention(8, 2, key=random.key(0)), "key_proj", wrap).eval()
     x = random.normal(random.key(1), (1, 3, 8))
-    np.testing.assert_allclose(nn.start_decoding(layer, 1, 3)(x), layer(x, is_causal=True), atol=1e-5)
+    np.testing.assert_allclose(nn.init_cache(layer, 1, 3)(x), layer(x, is_causal=True), atol=1e-5)

@@ -21,7 +21,7 @@ def linear(inputs=2, outputs=2):
 
 def test_adaptive_max_pool_shares_ties_evenly():
     def of(x, size=3):
-        return atled.grad(lambda x: nn.AdaptiveMaxPool(size)(x).sum())(x)
+        return atled.grad(lambda x: nn.AdaptiveMaxPool1d(size)(x).sum())(x)
 
     np.testing.assert_allclose(of(jnp.zeros((5, 1)))[:, 0], [1 / 2, 5 / 6, 1 / 3, 5 / 6, 1 / 2], rtol=1e-6)
     np.testing.assert_allclose(of(jnp.full((5, 1), -jnp.inf))[:, 0], [1 / 2, 5 / 6, 1 / 3, 5 / 6, 1 / 2], rtol=1e-6)
@@ -32,8 +32,8 @@ def test_adaptive_max_pool_shares_ties_evenly():
 def test_adaptive_windows(n, count):
     x = np.random.default_rng(0).normal(size=(2, n, 3)).astype("f4")
     rows = [x[:, i * n // count : -(-(i + 1) * n // count)] for i in range(count)]
-    np.testing.assert_array_equal(nn.AdaptiveMaxPool(count)(x), np.stack([r.max(1) for r in rows], 1))
-    np.testing.assert_allclose(nn.AdaptiveAvgPool(count)(x), np.stack([r.mean(1) for r in rows], 1), atol=1e-6)
+    np.testing.assert_array_equal(nn.AdaptiveMaxPool1d(count)(x), np.stack([r.max(1) for r in rows], 1))
+    np.testing.assert_allclose(nn.AdaptiveAvgPool1d(count)(x), np.stack([r.mean(1) for r in rows], 1), atol=1e-6)
 
 
 # -- axes -------------------------------------------------------------------------------------------------------------
@@ -41,22 +41,24 @@ def test_adaptive_windows(n, count):
 
 @pytest.mark.parametrize("axes", [(7,), 2, (0, -3)])
 def test_dropout_refuses_axes_that_the_input_has_not(axes):
-    with pytest.raises(ValueError, match=r"Dropout: axes .* must be axes of the input; got one of shape \(2, 3\)"):
-        nn.Dropout(0.5, axes=axes)(jnp.ones((2, 3)), key=random.key(0))
+    with pytest.raises(
+        ValueError, match=r"Dropout: broadcast_dims .* must be axes of the input; got one of shape \(2, 3\)"
+    ):
+        nn.Dropout(0.5, broadcast_dims=axes)(jnp.ones((2, 3)), key=random.key(0))
 
 
 def test_axes_are_python_integers():
     for given in (1, np.int64(1), [np.int32(1)], np.array([1])):
-        layer = nn.Dropout(0.5, axes=given)
-        assert layer.axes == (1,) and type(layer.axes[0]) is int
-        assert tree.structure(layer) == tree.structure(nn.Dropout(0.5, axes=(1,)))
+        layer = nn.Dropout(0.5, broadcast_dims=given)
+        assert layer.broadcast_dims == (1,) and type(layer.broadcast_dims[0]) is int
+        assert tree.structure(layer) == tree.structure(nn.Dropout(0.5, broadcast_dims=(1,)))
     for wrap in (nn.WeightNorm, nn.SpectralNorm):
         layer = wrap(linear(), axis=np.int64(1))
         assert type(layer.axis) is int and tree.structure(layer) == tree.structure(wrap(linear(), axis=1))
         with pytest.raises(TypeError, match=r"axis must be an integer; got 0\.5"):
             wrap(linear(), axis=0.5)
-    with pytest.raises(TypeError, match=r"Dropout: axes must be integers; got \(0\.5,\)"):
-        nn.Dropout(0.5, axes=(0.5,))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match=r"Dropout: broadcast_dims must be integers; got \(0\.5,\)"):
+        nn.Dropout(0.5, broadcast_dims=(0.5,))  # pyright: ignore[reportArgumentType]
 
 
 # -- graphs -----------------------------------------------------------------------------------------------------------
@@ -124,7 +126,7 @@ def test_padding_edges_of_attention_give_no_nan():
 class Noisy(nn.Linear):
     def __call__(self, x, *, key=None):
         assert key is not None
-        return super().__call__(x) + random.normal(key, (self.outputs,))
+        return super().__call__(x) + random.normal(key, (self.out_features,))
 
 
 WRAPPERS = {
@@ -149,7 +151,7 @@ def test_wrappers_give_no_key_to_layers_that_take_none(wrap):
 
 
 def low_rank(layer, key):
-    return nn.LoRA(layer, 1, dropout=0.5, key=key)
+    return nn.LoRA(layer, 1, dropout_rate=0.5, key=key)
 
 
 def test_lora_of_a_layer_without_weight():
@@ -195,7 +197,7 @@ def test_no_classes():
         losses.linear_cross_entropy(jnp.ones((3, 2)), jnp.ones((0, 2)), jnp.zeros(3, "int32"))
 
 
-@pytest.mark.parametrize("setting", ["smoothing", "z_loss"])
+@pytest.mark.parametrize("setting", ["label_smoothing", "z_loss"])
 @pytest.mark.parametrize("reduction", ["mean", None])
 def test_settings_of_linear_cross_entropy_are_not_traced(setting, reduction):
     def of(value):
@@ -207,15 +209,15 @@ def test_settings_of_linear_cross_entropy_are_not_traced(setting, reduction):
     assert np.isfinite(of(np.float32(0.1))).all()
 
 
-@pytest.mark.parametrize("smoothing, z_loss", [(0.0, 0.0), (0.1, 0.0), (0.1, 0.01)])
+@pytest.mark.parametrize("label_smoothing, z_loss", [(0.0, 0.0), (0.1, 0.0), (0.1, 0.01)])
 @pytest.mark.parametrize("scale", [1.0, 1e4])
-def test_gradients_of_linear_cross_entropy_with_large_logits(smoothing, z_loss, scale):
+def test_gradients_of_linear_cross_entropy_with_large_logits(label_smoothing, z_loss, scale):
     rng = np.random.default_rng(0)
     x, weight = [jnp.asarray(rng.normal(size=s), "float64") for s in ((5, 3), (7, 3))]
-    labels, settings = jnp.asarray(rng.integers(0, 7, 5)), {"smoothing": smoothing, "z_loss": z_loss}
+    labels, settings = jnp.asarray(rng.integers(0, 7, 5)), {"label_smoothing": label_smoothing, "z_loss": z_loss}
 
     def chunked(x, weight):
-        return losses.linear_cross_entropy(scale * x, weight, labels, chunk=2, **settings)
+        return losses.linear_cross_entropy(scale * x, weight, labels, chunk_size=2, **settings)
 
     def plain(x, weight):
         return losses.cross_entropy(scale * x @ weight.T, labels, **settings)
@@ -247,15 +249,15 @@ PAIRS = {  # square, so that transposed weights have the same shape
 def test_a_subclass_has_the_layout_of_its_base(name):
     mine, base, sizes = PAIRS[name]
     a, b = [c(*sizes, key=random.key(0)) for c in (mine, base)]
-    there = nn.state(b)
-    assert all([np.array_equal(x, there[n]) for n, x in nn.state(a).items()])
-    again = nn.load_state(a, there)
+    there = nn.state_dict(b)
+    assert all([np.array_equal(x, there[n]) for n, x in nn.state_dict(a).items()])
+    again = nn.load_state_dict(a, there)
     assert all([np.array_equal(x, y) for x, y in zip(tree.leaves(again), tree.leaves(a), strict=True)])
     own = {mine: {"weight": Part("kernel")}}  # the nearest class wins
     if name == "Linear":
-        assert np.array_equal(nn.state(a, layout={**TORCH, **own})["kernel"], np.asarray(a.weight))
+        assert np.array_equal(nn.state_dict(a, layout={**TORCH, **own})["kernel"], np.asarray(a.weight))
     wrapped = nn.Sequential(nn.WeightNorm(a)) if name != "MultiHeadAttention" else nn.Sequential(a)
-    same = nn.load_state(wrapped, nn.state(wrapped))
+    same = nn.load_state_dict(wrapped, nn.state_dict(wrapped))
     assert all([np.array_equal(x, y) for x, y in zip(tree.leaves(same), tree.leaves(wrapped), strict=True)])
 
 

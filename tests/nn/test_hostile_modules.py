@@ -216,7 +216,7 @@ def test_freezing_a_part_of_what_is_declared_together_is_refused():
     class Net(nn.Module):
         def __init__(self):
             self.ws = [nn.Param(X), nn.Param(2 * X)]
-            self.norm = nn.BatchNorm(2, scale=False, bias=False)
+            self.norm = nn.BatchNorm(2, use_scale=False, use_bias=False)
 
     assert tree.structure(nn.freeze(Net(), "ws")).kinds[:2] == (nn.Frozen, nn.Frozen)
     for pattern in ("ws/0", "norm"):
@@ -266,7 +266,7 @@ def test_trees_of_train_and_eval_say_what_differs():
 
 def test_a_local_copy_is_no_lost_assignment(recwarn):
     def f(m, x):
-        other = nn.cast(m, params="bfloat16")
+        other = nn.cast(m, param_dtype="bfloat16")
         other.weight = other.weight * 2
         return other(x)
 
@@ -292,7 +292,7 @@ def test_capture_keeps_attributes_and_refuses_what_does_not_leave():
 def test_decoding_beyond_the_end():
     attention = nn.MultiHeadAttention(4, 2, key=random.key(0))
     x = jnp.ones((1, 1, 4))
-    state = nn.start_decoding(attention, 1, 2)
+    state = nn.init_cache(attention, 1, 2)
     step = atled.jit(lambda m, x: (m(x), m))
     for _ in range(2):
         out, state = step(state, x)
@@ -301,7 +301,7 @@ def test_decoding_beyond_the_end():
     with pytest.raises(ValueError, match="its cache has room for 2 steps; got 3"):
         state(x)
     with pytest.raises(ValueError, match=r"decoding takes \(batch, time, features\)"):
-        nn.start_decoding(attention, 1, 2)(x[0])
+        nn.init_cache(attention, 1, 2)(x[0])
 
 
 def test_a_layer_that_changes_its_tree_in_a_stack():
@@ -321,16 +321,16 @@ def test_a_layer_that_changes_its_tree_in_a_stack():
 
 def test_cells_in_half_precision():
     rnn = nn.RNN(nn.LSTMCell(2, 3, key=random.key(0)))
-    assert nn.cast(rnn, params="bfloat16")(jnp.ones((1, 4, 2))).dtype == jnp.float32
-    assert nn.cast(rnn, compute="bfloat16")(jnp.ones((1, 4, 2))).dtype == jnp.bfloat16
+    assert nn.cast(rnn, param_dtype="bfloat16")(jnp.ones((1, 4, 2))).dtype == jnp.float32
+    assert nn.cast(rnn, compute_dtype="bfloat16")(jnp.ones((1, 4, 2))).dtype == jnp.bfloat16
 
 
 def test_nested_stacks_out_and_in():
     make = lambda key: nn.Stack(lambda k: nn.Linear(2, 2, key=k), 3, key=key)
     one, other = [nn.Stack(make, 2, key=random.key(s)) for s in (0, 1)]
-    found = nn.state(one)
+    found = nn.state_dict(one)
     np.testing.assert_array_equal(found["1.2.weight"], np.asarray(one.layers.layers.weight)[1, 2].T)
-    for a, b in zip(tree.leaves(nn.load_state(other, found)), tree.leaves(one), strict=True):
+    for a, b in zip(tree.leaves(nn.load_state_dict(other, found)), tree.leaves(one), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -340,9 +340,9 @@ def test_two_rules_to_one_name_are_refused():
             self.a, self.b = linear(0), linear(1)
 
     with pytest.raises(
-        ValueError, match=r"nn\.state: rules must give each array its own name; two arrays get x\.weight"
+        ValueError, match=r"nn\.state_dict: rename must give each array its own name; two arrays get x\.weight"
     ):
-        nn.state(Two(), {"a": "x", "b": "x"})
+        nn.state_dict(Two(), {"a": "x", "b": "x"})
 
 
 def test_a_donated_model_is_named_outside_of_jit_as_well():
@@ -394,7 +394,7 @@ def test_keys_and_childless_nodes():
             self.list = [jnp.tanh]
 
     made = nn.replace(Net(), "lin", lambda old, key: nn.Linear(2, 3, key=key), key=random.key(1))
-    assert made.lin.outputs == 3
+    assert made.lin.out_features == 3
     assert tree.structure(nn.freeze(nn.freeze(Net()))) == tree.structure(nn.freeze(Net()))
     with pytest.raises(TypeError, match=r"Holder\.part: Keys belongs to one function call"):
         Holder(lambda m: nn.Keys(0))
@@ -406,10 +406,10 @@ def test_scalars_and_rules_that_match_nothing():
             self.temperature = nn.Param(2.0)
             self.lin = linear()
 
-    found = nn.state(Net())
-    assert float(nn.load_state(Net(), {**found, "temperature": np.float32(5)}).temperature) == 5.0
+    found = nn.state_dict(Net())
+    assert float(nn.load_state_dict(Net(), {**found, "temperature": np.float32(5)}).temperature) == 5.0
     with pytest.raises(ValueError, match=r"a rule must match a path; 'line' matches none"):
-        nn.load_state(Net(), found, {"line": "fc"})
+        nn.load_state_dict(Net(), found, {"line": "fc"})
 
 
 @pytest.mark.parametrize(
@@ -417,8 +417,8 @@ def test_scalars_and_rules_that_match_nothing():
     [
         (lambda: nn.BatchNorm(2)(X), "BatchNorm: while training, the input must have a batch"),
         (
-            lambda: nn.Conv(2, 2, (3, 3), stride=(1,), key=random.key(0)),
-            "Conv: stride must have an entry for each of 2",
+            lambda: nn.Conv(2, 2, (3, 3), strides=(1,), key=random.key(0)),
+            "Conv: strides must have an entry for each of 2",
         ),
         (
             lambda: nn.Stack(LAYER, 2, key=random.key(0)),
@@ -449,11 +449,11 @@ def test_variances_of_large_numbers():
 
 
 def test_attention_drops_weights():
-    attention = nn.MultiHeadAttention(4, 2, dropout=0.5, key=random.key(0))
+    attention = nn.MultiHeadAttention(4, 2, dropout_rate=0.5, key=random.key(0))
     x = random.normal(random.key(1), (2, 5, 4))
     mean = np.mean([np.asarray(attention(x, is_causal=True, key=random.key(i))) for i in range(400)], 0)
     np.testing.assert_allclose(mean, attention.eval()(x, is_causal=True), atol=0.15)
     attention.dropout = nn.Dropout(0.0)
     np.testing.assert_allclose(attention(x, is_causal=True), attention.eval()(x, is_causal=True), atol=1e-6)
     with pytest.raises(TypeError, match="Dropout: a key must be given while training"):
-        nn.MultiHeadAttention(4, 2, dropout=0.5, key=random.key(0))(x)
+        nn.MultiHeadAttention(4, 2, dropout_rate=0.5, key=random.key(0))(x)

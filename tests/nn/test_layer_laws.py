@@ -1,6 +1,7 @@
 """Every layer obeys every law: see `layer_cases.py`."""
 
 import copy
+import inspect
 import pickle
 
 import numpy as np
@@ -10,6 +11,7 @@ from layer_cases import CASES
 import atled
 import atled.numpy as jnp
 from atled import nn, random, tree
+from atled.nn.module import settled
 from atled.nn.module_filters import paths_of
 
 
@@ -102,7 +104,7 @@ def test_gradients_are_by_parameters_alone(case):
     assert [g is not None for g in found] == [k is nn.Param for k in kinds]
     if nn.Param not in kinds:
         return
-    direction = nn.only(tree.map(lambda x: random.normal(random.key(3), x.shape, x.dtype), layer), nn.Param)
+    direction = nn.filter(tree.map(lambda x: random.normal(random.key(3), x.shape, x.dtype), layer), nn.Param)
     _, slope, _ = atled.jvp(loss, (layer,), (direction,), has_aux=True)
     total = sum([jnp.vdot(a, b) for a, b in zip(tree.leaves(grads), tree.leaves(direction), strict=True)])
     np.testing.assert_allclose(float(slope), float(total), rtol=1e-3, atol=tolerance_of(case) * 10)
@@ -111,7 +113,7 @@ def test_gradients_are_by_parameters_alone(case):
 @each()
 def test_backward_pass_equals_differences_in_float64(case):
     layer, args = made(case)
-    wide = nn.cast(layer.eval(), params="float64")
+    wide = nn.cast(layer.eval(), param_dtype="float64")
     args = tree.map(lambda x: x.astype("float64") if x.dtype == np.float32 else x, args)
     if "bfloat16" in case.name or not tree.leaves(nn.params(wide)):
         pytest.skip("no float64 in it")
@@ -121,7 +123,7 @@ def test_backward_pass_equals_differences_in_float64(case):
 
     grads = atled.grad(loss)(wide)
     rng = np.random.default_rng(0)
-    step = nn.only(tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), wide), nn.Param)
+    step = nn.filter(tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), wide), nn.Param)
     moved = [nn.merge(tree.map(lambda p, d, s=s: p + s * d, nn.params(wide), step), wide) for s in (1e-5, -1e-5)]
     slope = float(loss(moved[0]) - loss(moved[1])) / 2e-5
     total = sum([float(jnp.vdot(a, b)) for a, b in zip(tree.leaves(grads), tree.leaves(step), strict=True)])
@@ -173,6 +175,16 @@ def test_copies_and_trees(case):
 @each()
 def test_paths_stay_what_they_are(case):
     assert tuple(paths_of(made(case)[0])) == case.paths
+
+
+@each()
+def test_no_field_has_the_name_of_another_argument(case):
+    """`layer.bias` is an array, so the argument that asks for one is `use_bias`."""
+    for _, module in nn.modules(made(case)[0]):
+        children = set(settled(module).names)
+        assert not children & set(inspect.signature(type(module).__call__).parameters), type(module)
+        for name, asked in inspect.signature(type(module)).parameters.items():
+            assert name not in children or asked.annotation not in ("int", "bool", "float"), (type(module), name)
 
 
 @each()

@@ -34,7 +34,9 @@ def both(name, bias=None, mask=None):
         return nn.dot_product_attention(q, k, v, b, mask, is_causal=causal, local_window_size=window)
 
     def chunked(q, k, v, b=None):
-        return nn.memory_efficient_attention(q, k, v, bias=b, mask=mask, is_causal=causal, window=window, chunk=chunk)
+        return nn.memory_efficient_attention(
+            q, k, v, bias=b, mask=mask, is_causal=causal, local_window_size=window, chunk_size=chunk
+        )
 
     return plain, chunked
 
@@ -76,23 +78,23 @@ def test_functions_of_places():
     near = lambda t, s: (jnp.abs(t - s) < 9)[None, None]
     places = jnp.arange(37)
     want = nn.dot_product_attention(*args, far(places[:, None], places), near(places[:, None], places), is_causal=True)
-    close(nn.memory_efficient_attention(*args, bias=far, mask=near, is_causal=True, chunk=8), want)
+    close(nn.memory_efficient_attention(*args, bias=far, mask=near, is_causal=True, chunk_size=8), want)
 
 
 def test_half_precision_and_wide():
     wide, short = given("causal", "float64")[0], given("causal")[0]
     want = nn.dot_product_attention(*wide, is_causal=True)
-    got = nn.memory_efficient_attention(*wide, is_causal=True, chunk=8)
+    got = nn.memory_efficient_attention(*wide, is_causal=True, chunk_size=8)
     assert got.dtype == np.float64 and abs(np.asarray(got - want)).max() < 1e-13
     short = [x.astype("bfloat16") for x in short]
-    got = nn.memory_efficient_attention(*short, is_causal=True, chunk=8)
+    got = nn.memory_efficient_attention(*short, is_causal=True, chunk_size=8)
     assert got.dtype == jnp.bfloat16
     close(got, nn.dot_product_attention(*[x.astype("float32") for x in short], is_causal=True), 2e-2)
 
 
 def test_nan_is_seen_where_it_is():
     q, k, v = given("causal")[0]
-    out = nn.memory_efficient_attention(q.at[0, 3, 0, 0].set(jnp.nan), k, v, is_causal=True, chunk=8)
+    out = nn.memory_efficient_attention(q.at[0, 3, 0, 0].set(jnp.nan), k, v, is_causal=True, chunk_size=8)
     assert np.isnan(out[0, 3, 0]).all() and np.isfinite(out[0, 4]).all() and np.isfinite(out[1]).all()
 
 
@@ -115,8 +117,8 @@ def test_messages():
         nn.memory_efficient_attention(x, x[:, :, 0], x)
     with pytest.raises(ValueError, match=r"bias must broadcast to \(1, 2, 4, 4\); got f32\[1,1,4,5\]"):
         nn.memory_efficient_attention(x, x, x, bias=jnp.ones((4, 5)))
-    with pytest.raises(ValueError, match="chunk must be 1 or more"):
-        nn.memory_efficient_attention(x, x, x, chunk=0)
+    with pytest.raises(ValueError, match="chunk_size must be 1 or more, and local_window_size two numbers"):
+        nn.memory_efficient_attention(x, x, x, chunk_size=0)
 
 
 def test_the_layer_is_as_accurate_as_the_function():
@@ -128,8 +130,8 @@ def test_the_layer_is_as_accurate_as_the_function():
     for f in (nn.dot_product_attention, nn.memory_efficient_attention):
         for way in (f, atled.jit(f)):
             np.testing.assert_allclose(way(x, x, x), want, rtol=1e-13, atol=1e-14)
-    layer = nn.MultiHeadAttention(64, 4, bias=False, dtype="bfloat16", key=random.key(0))
-    for part in (layer.query, layer.key, layer.value, layer.out):
+    layer = nn.MultiHeadAttention(64, 4, use_bias=False, dtype="bfloat16", key=random.key(0))
+    for part in (layer.query_proj, layer.key_proj, layer.value_proj, layer.out_proj):
         part.weight = jnp.eye(64)
     half = jnp.asarray(x, "bfloat16")
     flat = layer(half.reshape(2, 33, 64)).reshape(2, 33, 4, 16)

@@ -36,11 +36,11 @@ LOSSES: dict[str, tuple[Any, tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]]
     "poisson": (losses.poisson, (X,), (BITS,), (3, 4, 5)),
     "cross_entropy": (losses.cross_entropy, (X,), (IDS,), (3, 4)),
     "cross_entropy, all": (
-        lambda *a, **o: losses.cross_entropy(*a, smoothing=0.1, z_loss=0.01, **o), (X,), (IDS,), (3, 4)
+        lambda *a, **o: losses.cross_entropy(*a, label_smoothing=0.1, z_loss=0.01, **o), (X,), (IDS,), (3, 4)
     ),
     "cross_entropy, dense": (losses.cross_entropy, (X, SOFT), (), (3, 4)),
     "kl_divergence": (losses.kl_divergence, (X, SOFT), (), (3, 4)),
-    "kl_divergence, logs": (lambda *a, **o: losses.kl_divergence(*a, log_targets=True, **o), (X, Y), (), (3, 4)),
+    "kl_divergence, logs": (lambda *a, **o: losses.kl_divergence(*a, log_target=True, **o), (X, Y), (), (3, 4)),
     "binary_cross_entropy": (losses.binary_cross_entropy, (X,), (BITS,), (3, 4, 5)),
     "focal": (losses.focal, (X,), (BITS,), (3, 4, 5)),
     "hinge": (losses.hinge, (X[..., 0],), (SIGNS,), (3, 4)),
@@ -53,7 +53,7 @@ LOSSES: dict[str, tuple[Any, tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]]
     "info_nce, symmetric": (rows(lambda *a, **o: losses.info_nce(*a, symmetric=True, **o)), (X, Y), (), (12,)),
     "ctc": (losses.ctc, (X,), (1 + IDS[:, :2] % 4,), (3,)),
     "linear_cross_entropy": (
-        lambda x, w, y, **o: losses.linear_cross_entropy(x, w, y, chunk=5, **o), (X, Y[0]), (IDS % 4,), (3, 4)
+        lambda x, w, y, **o: losses.linear_cross_entropy(x, w, y, chunk_size=5, **o), (X, Y[0]), (IDS % 4,), (3, 4)
     ),
 }  # fmt: skip
 PARAMETERS = pytest.mark.parametrize("name", LOSSES)
@@ -275,8 +275,10 @@ def test_labels_of_any_width(dtype):
 
 
 def test_cross_entropy_along_another_axis():
-    want = losses.cross_entropy(X, IDS, smoothing=0.2)
-    np.testing.assert_allclose(losses.cross_entropy(np.moveaxis(X, -1, 0), IDS, axis=0, smoothing=0.2), want, rtol=1e-6)
+    want = losses.cross_entropy(X, IDS, label_smoothing=0.2)
+    np.testing.assert_allclose(
+        losses.cross_entropy(np.moveaxis(X, -1, 0), IDS, axis=0, label_smoothing=0.2), want, rtol=1e-6
+    )
     dense = losses.cross_entropy(np.moveaxis(X, -1, 1), np.moveaxis(SOFT, -1, 1), axis=1, where=IDS > 0)
     np.testing.assert_allclose(dense, losses.cross_entropy(X, SOFT, where=IDS > 0), rtol=1e-6)
     with pytest.raises(ValueError, match=r"losses.cross_entropy"):
@@ -308,10 +310,10 @@ def test_logits_that_are_minus_infinity():
 
 def test_settings_out_of_range():
     for call in (
-        lambda: losses.cross_entropy(X, IDS, smoothing=1.5),
+        lambda: losses.cross_entropy(X, IDS, label_smoothing=1.5),
         lambda: losses.huber(X, Y, delta=-1),
         lambda: losses.focal(X, BITS, gamma=-2),
-        lambda: losses.linear_cross_entropy(X, Y[0], IDS % 4, chunk=0),
+        lambda: losses.linear_cross_entropy(X, Y[0], IDS % 4, chunk_size=0),
         lambda: losses.ctc(X, IDS[:, :2], blank=5),
         lambda: losses.info_nce(X[0], Y[0], temperature=0),
     ):
@@ -468,13 +470,13 @@ def test_ctc_of_a_long_sequence_does_not_underflow():
 def test_linear_cross_entropy_is_cross_entropy(chunk, reduction):
     x, w, ids = R.randn(3, 4, 5), R.randn(7, 5), R.randint(0, 7, (3, 4))
     weights, mask = R.rand(3, 4), R.rand(3, 4) > 0.3
-    more = {"smoothing": 0.1, "z_loss": 0.02, "where": mask, "reduction": reduction}
+    more = {"label_smoothing": 0.1, "z_loss": 0.02, "where": mask, "reduction": reduction}
 
     def plain(x, w, weights):
         return jnp.sum(jnp.cos(losses.cross_entropy(jnp.dot(x, w.T), ids, weights=weights, **more)))
 
     def ours(x, w, weights):
-        return jnp.sum(jnp.cos(losses.linear_cross_entropy(x, w, ids, weights=weights, chunk=chunk, **more)))
+        return jnp.sum(jnp.cos(losses.linear_cross_entropy(x, w, ids, weights=weights, chunk_size=chunk, **more)))
 
     want, want_grads = atled.value_and_grad(plain, (0, 1, 2))(x, w, weights)
     for f in (lambda f: f, atled.jit):
@@ -494,7 +496,7 @@ def test_linear_cross_entropy_in_bfloat16():
         return losses.cross_entropy(jnp.dot(x, w.T), ids)
 
     def ours(x, w):
-        return losses.linear_cross_entropy(x, w, ids, chunk=10)
+        return losses.linear_cross_entropy(x, w, ids, chunk_size=10)
 
     both = lambda f, *a: atled.value_and_grad(f, (0, 1))(*a)
     want, want_grads = both(plain, x.astype("f8"), w.astype("f8"))
@@ -519,7 +521,7 @@ def test_linear_cross_entropy_holds_a_chunk_of_logits():
     size = lambda f: atled.jit(f).lower(*args).compile().memory_analysis().temp_size_in_bytes
     one = 256 * classes * 4
     for reduction in ("mean", None):
-        f = lambda x, w, y, r=reduction: jnp.sum(losses.linear_cross_entropy(x, w, y, chunk=256, reduction=r))
+        f = lambda x, w, y, r=reduction: jnp.sum(losses.linear_cross_entropy(x, w, y, chunk_size=256, reduction=r))
         assert size(f) < 2.5 * one and size(atled.value_and_grad(f, (0, 1))) < 4 * one
 
 

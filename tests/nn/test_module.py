@@ -184,12 +184,12 @@ def test_a_model_is_no_static_argument():
 
 def test_a_donated_array_at_two_places_and_one_used_again_are_named():
     f = atled.jit(lambda a, b: (a.weight + 1, b + 1), donate_argnums=(0, 1))
-    model = nn.Linear(2, 2, bias=False, key=random.key(0))
+    model = nn.Linear(2, 2, use_bias=False, key=random.key(0))
     with pytest.raises(RuntimeError, match=r"a\.weight and b are the same array, f32\[2,2\]"):
         f(model, model.weight)
     for _ in range(3):
-        f(nn.Linear(2, 2, bias=False, key=random.key(0)), jnp.ones((2, 2)))
-        taken = nn.Linear(2, 2, bias=False, key=random.key(0))
+        f(nn.Linear(2, 2, use_bias=False, key=random.key(0)), jnp.ones((2, 2)))
+        taken = nn.Linear(2, 2, use_bias=False, key=random.key(0))
         f(taken, jnp.ones((2, 2)))
         with pytest.raises(RuntimeError, match=r"argument a\.weight, f32\[2,2\], was deleted or donated"):
             f(taken, jnp.ones((2, 2)))
@@ -250,7 +250,7 @@ def loss(model, x):
         atled.grad(loss),
         lambda m, x: atled.vmap(loss, in_axes=(None, 0))(m, x[None]),
         lambda m, x: lax.scan(lambda c, m: (loss(m, x), None), 0.0, tree.map(lambda v: v[None], m)),
-        atled.checkpoint(lambda m, x: atled.grad(lambda y: atled.checkpoint(loss)(m, y))(x)),
+        atled.remat(lambda m, x: atled.grad(lambda y: atled.remat(loss)(m, y))(x)),
         lambda m, x: lax.cond(jnp.bool_(True), loss, lambda m, x: 0.0, m, x),
     ],
     ids=["jit", "grad", "vmap", "scan", "remat", "cond"],
@@ -277,11 +277,11 @@ def test_no_false_alarms():
         atled.jit(lambda m, x: tree.map(lambda v: v * 2, returns(m, x)[1]))(Norm(), X)
 
 
-@pytest.mark.parametrize("transform", [atled.jit, atled.grad, atled.vmap, atled.checkpoint])
+@pytest.mark.parametrize("transform", [atled.jit, atled.grad, atled.vmap, atled.remat])
 def test_a_module_from_outside_keeps_no_traced_value(transform):
     norm = Norm()
     run = transform(lambda x: norm(x).sum() if transform is not atled.vmap else norm(x[None]))
-    run = (lambda x: atled.grad(transform(lambda y: norm(y).sum()))(x)) if transform is atled.checkpoint else run
+    run = (lambda x: atled.grad(transform(lambda y: norm(y).sum()))(x)) if transform is atled.remat else run
     with pytest.raises(atled.errors.UnexpectedTracerError, match=r"Norm\.mean: the module comes from outside of"):
         run(X)
     assert int(norm.count) == 0
@@ -380,7 +380,7 @@ def test_own_kinds_inheritance_and_dataclasses():
         part: Base
 
     record = Record(3, Derived(2))
-    assert [x.shape for x in tree.leaves(nn.only(record, Cache))] == [(2,)]
+    assert [x.shape for x in tree.leaves(nn.filter(record, Cache))] == [(2,)]
     assert [x.shape for x in tree.leaves(nn.params(record))] == [(2,)]
     assert tree.map(lambda x: x, record).size == 3
 
@@ -421,8 +421,8 @@ def test_replace_inside_of_a_stack():
     class Low(nn.Module):
         def __init__(self, inner, key):
             self.inner = inner
-            self.a = nn.Param(random.normal(key, (inner.inputs, 1)))
-            self.b = nn.Param(jnp.zeros((1, inner.outputs)))
+            self.a = nn.Param(random.normal(key, (inner.in_features, 1)))
+            self.b = nn.Param(jnp.zeros((1, inner.out_features)))
 
         def __call__(self, x):
             return self.inner(x) + x @ self.a @ self.b
@@ -506,7 +506,7 @@ def test_decoding_step_by_step_is_the_whole_at_once():
     x = random.normal(random.key(1), (2, 6, 8))
     whole = model(x)
     step = atled.jit(lambda m, x: (m(x), m))
-    state, parts = nn.start_decoding(model, 2, 6), []
+    state, parts = nn.init_cache(model, 2, 6), []
     for start, stop in ((0, 3), (3, 4), (4, 5), (5, 6)):
         out, state = step(state, x[:, start:stop])
         parts.append(out)
@@ -537,16 +537,16 @@ def test_weights_out_and_in_again():
     one, other = Model(0), Model(1)
     rules = {"blocks/*": "h.{}.attn", "tokens": "wte"}
     for layout in (None, HUGGING_FACE_GPT2):
-        found = nn.state(one, rules, layout)
+        found = nn.state_dict(one, rules, layout)
         assert found["h.1.attn.in_proj_weight" if layout is None else "h.1.attn.c_attn.weight"].size == 48
-        loaded = nn.load_state(other, found, rules, layout)
+        loaded = nn.load_state_dict(other, found, rules, layout)
         for a, b in zip(tree.leaves(one), tree.leaves(loaded), strict=True):
             np.testing.assert_array_equal(a, b)
     assert found["wte.weight"].shape == (5, 4) and found["conv.weight"].shape == (3, 4, 3, 2)
     del found["wte.weight"]
     found["extra"] = np.zeros(1)
     with pytest.raises(ValueError, match=r"missing: tokens/weight \(wte\.weight\); unused: extra"):
-        nn.load_state(other, found, rules, layout)
+        nn.load_state_dict(other, found, rules, layout)
 
 
 def test_views():
@@ -566,7 +566,8 @@ def test_keys_stay_inside_of_a_function():
 def test_slips_of_those_who_come_from_elsewhere():
     with pytest.raises(
         TypeError,
-        match=r"Linear: takes 3 positional arguments but 4 were given.*\n.*\n.*\n  try: Linear\(inputs, outputs, \*",
+        match=r"Linear: takes 3 positional arguments but 4 were given.*\n.*\n.*\n"
+        r"  try: Linear\(in_features, out_features, \*",
     ):
         nn.Linear(3, 4, random.key(0))
     with pytest.raises(TypeError, match="Linear: got an unexpected keyword argument 'kye'"):

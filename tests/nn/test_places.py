@@ -44,13 +44,13 @@ WINDOWS = [  # size, stride, dilation, groups
 def test_it_is_the_transpose_of_the_convolution(window, padding):
     size, stride, dilation, groups = window
     pairs = tuple([(1, 0), (0, 2)][: len(size)])
-    settings = {"stride": stride, "dilation": dilation, "groups": groups, "padding": padding, "param_dtype": "float64"}
+    settings = {"strides": stride, "dilation": dilation, "groups": groups, "padding": padding, "param_dtype": "float64"}
     if padding == "numbers":
         settings["padding"] = pairs
-    up = nn.ConvTranspose(4, 6, size, bias=False, key=key(), **settings)
+    up = nn.ConvTranspose(4, 6, size, use_bias=False, key=key(), **settings)
     y = R.randn(2, *[5, 4][: len(size)], 4)
     out = up(y)
-    down = nn.Conv(6, 4, size, bias=False, key=key(1), **settings)
+    down = nn.Conv(6, 4, size, use_bias=False, key=key(1), **settings)
     assert down.weight.shape == up.weight.shape
     down.weight = up.weight
     if padding in ("SAME", "CIRCULAR"):
@@ -60,15 +60,15 @@ def test_it_is_the_transpose_of_the_convolution(window, padding):
 
 
 def test_a_transposed_convolution_in_a_loop():
-    up = nn.ConvTranspose(4, 3, (3, 2), stride=(2, 3), dilation=(2, 1), padding=0, param_dtype="float64", key=key())
+    up = nn.ConvTranspose(4, 3, (3, 2), strides=(2, 3), dilation=(2, 1), padding=0, param_dtype="float64", key=key())
     weight = np.asarray(up.weight)
     want = np.zeros((2, 6 * 2 + 5, 5 * 3 + 2, 3))
     for i, j, a, b in itertools.product(range(7), range(6), range(3), range(2)):
         want[:, 2 * i + 2 * a, 3 * j + b] += IMAGE[:, i, j] @ weight[a, b].T
     np.testing.assert_allclose(up(IMAGE), want, rtol=1e-12, atol=1e-12)
     more = nn.ConvTranspose(
-        4, 3, (3, 2), stride=(2, 3), dilation=(2, 1), padding=((1, 3), 0), output_padding=(1, 2), param_dtype="float64",
-        key=key(),
+        4, 3, (3, 2), strides=(2, 3), dilation=(2, 1), padding=((1, 3), 0), output_padding=(1, 2),
+        param_dtype="float64", key=key(),
     )  # fmt: skip
     np.testing.assert_allclose(more(IMAGE)[:, :, :-2], want[:, 1:-2], rtol=1e-12, atol=1e-12)
     assert not np.asarray(more(IMAGE))[:, :, -2:].any()
@@ -76,14 +76,14 @@ def test_a_transposed_convolution_in_a_loop():
 
 def test_first_weights_of_a_transposed_convolution_keep_variances():
     for groups in (1, 4):
-        up = nn.ConvTranspose(64, 64, (3, 3), stride=1, groups=groups, key=key())
+        up = nn.ConvTranspose(64, 64, (3, 3), strides=1, groups=groups, key=key())
         y = up(random.normal(key(1), (4, 16, 16, 64)))[:, 2:-2, 2:-2]
         assert 0.9 < float(y.var()) < 1.1
 
 
 @pytest.mark.parametrize("padding, mode", [("REFLECT", "reflect"), ("REPLICATE", "edge"), ("CIRCULAR", "wrap")])
 def test_paddings_that_repeat_the_input(padding, mode):
-    settings = {"stride": (2, 1), "dilation": (1, 2), "param_dtype": "float64"}
+    settings = {"strides": (2, 1), "dilation": (1, 2), "param_dtype": "float64"}
     conv = nn.Conv(4, 3, (4, 3), padding=padding, key=key(), **settings)
     plain = nn.Conv(4, 3, (4, 3), padding="VALID", key=key(), **settings)
     want = plain(np.pad(IMAGE, ((0, 0), (1, 2), (2, 2), (0, 0)), mode))
@@ -105,9 +105,9 @@ def test_a_causal_convolution_does_not_look_ahead():
 
 def test_four_axes_and_no_batch():
     x = R.randn(1, 3, 4, 3, 2, 2).astype("f4")
-    up = nn.ConvTranspose(2, 3, (2, 2, 2, 2), stride=2, key=key())
+    up = nn.ConvTranspose(2, 3, (2, 2, 2, 2), strides=2, key=key())
     assert up(x).shape == (1, 6, 8, 6, 4, 3) and up(x[0]).shape == (6, 8, 6, 4, 3)
-    pool = nn.MaxPool((2, 2, 1, 2), stride=1)
+    pool = nn.MaxPool((2, 2, 1, 2), strides=1)
     np.testing.assert_array_equal(pool(x)[0], pool(x[0]))
     assert pool(x).shape == (1, 2, 3, 3, 1, 2)
 
@@ -116,8 +116,8 @@ def test_four_axes_and_no_batch():
 def test_dtypes_of_convolutions(dtype):
     x = jnp.asarray(LINE, dtype)
     for layer in (
-        nn.Conv(4, 4, 3, padding="REFLECT", param_dtype=dtype, key=key()),
-        nn.ConvTranspose(4, 4, 3, padding="CIRCULAR", param_dtype=dtype, key=key()),
+        nn.Conv1d(4, 4, 3, padding="REFLECT", param_dtype=dtype, key=key()),
+        nn.ConvTranspose1d(4, 4, 3, padding="CIRCULAR", param_dtype=dtype, key=key()),
     ):
         assert layer(x).dtype == jnp.dtype(dtype)
         assert type(layer)(4, 4, 3, dtype=dtype, key=key())(LINE.astype("f4")).dtype == jnp.dtype(dtype)
@@ -125,9 +125,9 @@ def test_dtypes_of_convolutions(dtype):
 
 def test_no_examples():
     for layer in (
-        nn.ConvTranspose(4, 3, 3, padding="CIRCULAR", key=key()), nn.Conv(4, 3, 3, padding="REFLECT", key=key()),
-        nn.MaxPool(3), nn.AvgPool(3, padding=1), nn.AdaptiveAvgPool(4), nn.AdaptiveMaxPool(3), nn.GlobalAvgPool(),
-        nn.GlobalMaxPool(), nn.GroupNorm(4, 2), nn.InstanceNorm(4), nn.RMSNorm(4),
+        nn.ConvTranspose1d(4, 3, 3, padding="CIRCULAR", key=key()), nn.Conv1d(4, 3, 3, padding="REFLECT", key=key()),
+        nn.MaxPool1d(3), nn.AvgPool1d(3, padding=1), nn.AdaptiveAvgPool1d(4), nn.AdaptiveMaxPool1d(3),
+        nn.GlobalAvgPool(), nn.GlobalMaxPool(), nn.GroupNorm(4, 2), nn.InstanceNorm(4), nn.RMSNorm(4),
         nn.WeightNorm(nn.Linear(4, 3, key=key())), nn.SpectralNorm(nn.Linear(4, 3, key=key())),
     ):  # fmt: skip
         assert layer(jnp.zeros((0, 9, 4))).shape[0] == 0
@@ -167,7 +167,7 @@ def test_pooling_in_a_loop(places, size, stride, padding):
     for got, f in (
         (nn.max_pool(x, size, stride, padding), np.max),
         (nn.avg_pool(x, size, stride, padding), np.mean),
-        (nn.avg_pool(x, size, stride, padding, count_padding=True), lambda w, a: w.sum(a) / math.prod(size)),
+        (nn.avg_pool(x, size, stride, padding, count_include_pad=True), lambda w, a: w.sum(a) / math.prod(size)),
     ):
         assert got.dtype == np.float64
         np.testing.assert_allclose(got, pooled(x, size, stride, padding, f), rtol=1e-12, atol=1e-12)
@@ -204,50 +204,57 @@ def test_nan_stays_in_its_windows():
     x = R.randn(1, 8, 1).astype("f4")
     x[0, 4] = np.nan
     for layer, where in (
-        (nn.MaxPool(2), [2]), (nn.AvgPool(2), [2]), (nn.MaxPool(3, stride=1, padding=1), [3, 4, 5]),
-        (nn.AvgPool(3, stride=1, padding=1), [3, 4, 5]), (nn.AdaptiveAvgPool(3), [1]), (nn.AdaptiveMaxPool(3), [1]),
-        (nn.AdaptiveAvgPool(4), [2]), (nn.GlobalMaxPool(), [0]), (nn.GlobalAvgPool(), [0]),
+        (nn.MaxPool1d(2), [2]), (nn.AvgPool1d(2), [2]), (nn.MaxPool1d(3, strides=1, padding=1), [3, 4, 5]),
+        (nn.AvgPool1d(3, strides=1, padding=1), [3, 4, 5]), (nn.AdaptiveAvgPool1d(3), [1]),
+        (nn.AdaptiveMaxPool1d(3), [1]), (nn.AdaptiveAvgPool1d(4), [2]), (nn.GlobalMaxPool(), [0]),
+        (nn.GlobalAvgPool(), [0]),
     ):  # fmt: skip
         assert np.flatnonzero(np.isnan(np.asarray(layer(x)))).tolist() == where, layer
         assert np.flatnonzero(np.isnan(np.asarray(atled.jit(layer)(x)))).tolist() == where, layer
     x[0, 4] = np.inf
-    assert np.flatnonzero(~np.isfinite(np.asarray(nn.AdaptiveAvgPool(3)(x)))).tolist() == [1]
+    assert np.flatnonzero(~np.isfinite(np.asarray(nn.AdaptiveAvgPool1d(3)(x)))).tolist() == [1]
     x[:] = -np.inf
-    assert (np.asarray(nn.max_pool(x, 3, 1, 1)) == -np.inf).all()
+    assert (np.asarray(nn.max_pool(x, (3,), 1, 1)) == -np.inf).all()
 
 
 def test_at_ties_gradients_are_not_doubled():
     zeros = jnp.zeros((1, 8, 1))
-    for pool in (nn.MaxPool(2), nn.AdaptiveMaxPool(4), nn.AdaptiveMaxPool(3), nn.GlobalMaxPool()):
+    for pool in (nn.MaxPool1d(2), nn.AdaptiveMaxPool1d(4), nn.AdaptiveMaxPool1d(3), nn.GlobalMaxPool()):
         grads = atled.grad(lambda x, pool=pool: jnp.sum(pool(x)))(zeros)
         np.testing.assert_allclose(float(grads.sum()), pool(zeros).size, rtol=1e-6)
-    first = atled.grad(lambda x: jnp.sum(nn.max_pool(x, 4)))(zeros)
+    first = atled.grad(lambda x: jnp.sum(nn.max_pool(x, (4,))))(zeros)
     np.testing.assert_array_equal(first.ravel(), [1, 0, 0, 0, 1, 0, 0, 0])
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
 def test_dtypes_of_pooling(dtype):
     x = jnp.full((1, 4096, 1), 1.25, dtype)
-    for pool in (nn.MaxPool(4096), nn.AvgPool(4096), nn.AdaptiveAvgPool(1), nn.AdaptiveAvgPool(3), nn.GlobalAvgPool()):
+    for pool in (
+        nn.MaxPool1d(4096),
+        nn.AvgPool1d(4096),
+        nn.AdaptiveAvgPool1d(1),
+        nn.AdaptiveAvgPool1d(3),
+        nn.GlobalAvgPool(),
+    ):
         assert pool(x).dtype == jnp.dtype(dtype)
         np.testing.assert_array_equal(
             np.asarray(pool(x)).astype("f4"), np.float32(1.25)
         )  # sums in bfloat16 stop at 256
-    assert not np.isinf(np.asarray(nn.avg_pool(jnp.full((1, 4096, 1), 60000.0, dtype), 4096)).astype("f8")).any()
+    assert not np.isinf(np.asarray(nn.avg_pool(jnp.full((1, 4096, 1), 60000.0, dtype), (4096,))).astype("f8")).any()
 
 
 def test_integers_in_pooling():
     x = np.arange(-8, 0).reshape(1, 8, 1)
-    top = nn.max_pool(x.astype("i4"), 3, 2, 1)
+    top = nn.max_pool(x.astype("i4"), (3,), 2, 1)
     assert top.dtype == np.int32 and top.ravel().tolist() == [-7, -5, -3, -1]
-    mean = nn.avg_pool(np.full((1, 4, 1), 2**31 - 1, "i4"), 4)
+    mean = nn.avg_pool(np.full((1, 4, 1), 2**31 - 1, "i4"), (4,))
     assert mean.dtype == np.float32 and abs(float(mean[0, 0, 0]) - 2**31) < 256
     assert nn.GlobalAvgPool()(x.astype("i4")).dtype == np.float32
 
 
 def test_windows_larger_than_the_input():
-    assert nn.max_pool(jnp.ones((1, 2, 1)), 5, 1, "SAME").shape == (1, 2, 1)
-    np.testing.assert_allclose(nn.avg_pool(jnp.ones((1, 2, 1)), 5, 1, "SAME").ravel(), [1, 1])
+    assert nn.max_pool(jnp.ones((1, 2, 1)), (5,), 1, "SAME").shape == (1, 2, 1)
+    np.testing.assert_allclose(nn.avg_pool(jnp.ones((1, 2, 1)), (5,), 1, "SAME").ravel(), [1, 1])
 
 
 # -- normalization ----------------------------------------------------------------------------------------------------
@@ -335,7 +342,7 @@ def test_a_path_to_a_parameter():
     x = jnp.asarray(R.randn(2, 5, 3).astype("f4"))
     np.testing.assert_allclose(norm(x), rnn(x), rtol=1e-5, atol=1e-6)
     assert norm.layer.cell.state_weight is None and norm.merged().cell.state_weight.shape == (4, 16)
-    assert norm.merged().cell.start((2,))[0].shape == (2, 4)
+    assert norm.merged().cell.initial_state((2,))[0].shape == (2, 4)
 
 
 def test_frozen_layers_stay_frozen():
@@ -372,7 +379,7 @@ def test_compiled_calls_of_models_from_outside():
 
 def test_power_iteration_in_a_loop():
     conv = nn.Conv(2, 3, (3, 2), param_dtype="float64", key=key())
-    norm = nn.SpectralNorm(conv, iterations=2, key=key(1))
+    norm = nn.SpectralNorm(conv, power_iterations=2, key=key(1))
     matrix = np.asarray(conv.weight).reshape(-1, 3)
     v = np.asarray(norm.v, "f8").ravel()
     np.testing.assert_allclose(
@@ -405,7 +412,7 @@ def test_the_gradient_of_spectral_norm_takes_the_vectors_as_constants(training):
 
 
 def test_a_weight_of_zeros_stays_zeros():
-    norm = nn.SpectralNorm(nn.Linear(4, 3, init=nn.initializers.zeros, key=key()))
+    norm = nn.SpectralNorm(nn.Linear(4, 3, weight_init=nn.initializers.zeros, key=key()))
     assert not np.asarray(norm(jnp.ones(4))).any()
     norm.weight = jnp.ones((4, 3))  # the vectors are no zeros, from which nothing would lead away
     for _ in range(3):
@@ -491,18 +498,86 @@ def test_rules_of_all_dropouts(kind):
         np.testing.assert_array_equal(many[i], kind(0.5)(x, key=keys[i]))
 
 
+# -- the number of axes -----------------------------------------------------------------------------------------------
+
+SLIDING = [  # layers of any number of axes, and what they are given before the window
+    ("Conv", (4, 6)), ("ConvTranspose", (4, 6)), ("MaxPool", ()), ("AvgPool", ()), ("AdaptiveAvgPool", ()),
+    ("AdaptiveMaxPool", ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("name, before", SLIDING, ids=[name for name, _ in SLIDING])
+def test_one_number_is_the_length_along_each_axis(name, before, axes):
+    """`Conv2d(…, 2)` and `Conv2d(…, (2, 2))` are `Conv(…, (2, 2))`."""
+    named, tuples = getattr(nn, f"{name}{axes}d"), (2,) * axes
+    make = lambda kind, size: kind(*before, size, **({"key": key()} if before else {}))
+    layer, x = make(getattr(nn, name), tuples), R.randn(2, *(4, 5, 3)[:axes], 4).astype("f4")
+    for other in (make(named, 2), make(named, tuples)):
+        assert isinstance(other, type(layer))
+        np.testing.assert_array_equal(other(x), layer(x))
+
+
+ONE_NUMBER = [
+    (lambda: nn.Conv(3, 8, 3, key=key()), "Conv: kernel_size", "Conv1d or Conv2d or Conv3d; or kernel_size=(3, 3)"),
+    (
+        lambda: nn.ConvTranspose(3, 8, 3, key=key()), "ConvTranspose: kernel_size",
+        "ConvTranspose1d or ConvTranspose2d or ConvTranspose3d; or kernel_size=(3, 3)",
+    ),
+    (lambda: nn.MaxPool(2), "MaxPool: kernel_size", "MaxPool1d or MaxPool2d or MaxPool3d; or kernel_size=(2, 2)"),
+    (lambda: nn.AvgPool(2), "AvgPool: kernel_size", "AvgPool1d or AvgPool2d or AvgPool3d; or kernel_size=(2, 2)"),
+    (
+        lambda: nn.AdaptiveAvgPool(2), "AdaptiveAvgPool: output_size",
+        "AdaptiveAvgPool1d or AdaptiveAvgPool2d or AdaptiveAvgPool3d; or output_size=(2, 2)",
+    ),
+    (
+        lambda: nn.AdaptiveMaxPool(2), "AdaptiveMaxPool: output_size",
+        "AdaptiveMaxPool1d or AdaptiveMaxPool2d or AdaptiveMaxPool3d; or output_size=(2, 2)",
+    ),
+    (lambda: nn.max_pool(X, 2), "max_pool: kernel_size", "kernel_size=(2, 2)"),
+    (lambda: nn.avg_pool(X, np.int64(2)), "avg_pool: kernel_size", "kernel_size=(2, 2)"),
+    (lambda: nn.ConvLSTMCell(2, 3, 3, key=key()), "ConvLSTMCell: kernel_size", "kernel_size=(3, 3)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("run, what, way_out", ONE_NUMBER, ids=[what for _, what, _ in ONE_NUMBER])
+def test_one_number_does_not_say_how_many_axes_there_are(run, what, way_out):
+    with pytest.raises(TypeError) as raised:
+        run()
+    first, *rest = str(raised.value).splitlines()
+    assert first.startswith(f"{what} must have a length for each axis, or the number of axes is unknown; got ")
+    assert rest[-1] == f"  try: {way_out} for images."
+
+
+OTHER_AXES = [
+    (lambda: nn.Conv1d(4, 4, 3, key=key())(P), "Conv2d"),
+    (lambda: nn.ConvTranspose1d(4, 4, 3, key=key())(P), "ConvTranspose2d"),
+    (lambda: nn.MaxPool3d(2)(X), "MaxPool1d"),
+    (lambda: nn.AdaptiveAvgPool2d(2)(P[None]), "AdaptiveAvgPool3d"),
+    (lambda: nn.AdaptiveAvgPool((2,))(P), "output_size=(3, 3) for 2 axes"),
+    (lambda: nn.AvgPool((2,))(P), "kernel_size=(3, 3) for 2 axes"),
+]
+
+
+@pytest.mark.parametrize("run, way_out", OTHER_AXES, ids=[way_out for _, way_out in OTHER_AXES])
+def test_an_input_with_other_axes_names_the_layer_for_them(run, way_out):
+    with pytest.raises(ValueError, match=r"the input must have \d axes, or \d without a batch") as raised:
+        run()
+    assert str(raised.value).splitlines()[-1] == f"  try: {way_out}, or another shape of the input."
+
+
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 X, P = jnp.ones((2, 5, 4)), jnp.ones((2, 5, 5, 4))
 WRONG: Any = "ab"
 
 
-def conv(size: Any = 3, **settings):
-    return nn.Conv(4, 4, size, key=key(), **settings)
+def conv(kernel_size: Any = (3,), **settings):
+    return nn.Conv(4, 4, kernel_size, key=key(), **settings)
 
 
-def up(size: Any = 3, **settings):
-    return nn.ConvTranspose(4, 4, size, key=key(), **settings)
+def up(kernel_size: Any = (3,), **settings):
+    return nn.ConvTranspose(4, 4, kernel_size, key=key(), **settings)
 
 
 def linear(**settings):
@@ -510,22 +585,28 @@ def linear(**settings):
 
 
 MISTAKES = [
-    (lambda: conv(0), "Conv: size must be 1 or more; got 0"),
-    (lambda: conv(()), "Conv: size must have an entry for each"),
-    (lambda: conv(2.5), "Conv: size must be a whole number, or one for each axis; got 2.5"),
-    (lambda: conv(stride=0), "Conv: stride must be 1 or more; got 0"),
+    (lambda: conv((0,)), r"Conv: kernel_size must be 1 or more; got \(0,\)"),
+    (lambda: nn.Conv1d(4, 4, 0, key=key()), "Conv1d: kernel_size must be 1 or more; got 0"),
+    (lambda: conv(()), "Conv: kernel_size must have an entry for each"),
+    (lambda: nn.Conv2d(4, 4, (3,), key=key()), r"Conv2d: kernel_size must have .* 2 axes; got \(3,\)"),
+    (lambda: nn.Conv2d(4, 4, (3, 3, 3), key=key()), "Conv2d: kernel_size must have an entry for each of 2 axes"),
+    (lambda: nn.ConvTranspose3d(4, 4, (3, 3), key=key()), "ConvTranspose3d: kernel_size must have .* 3 axes"),
+    (lambda: nn.MaxPool1d((2, 2)), "MaxPool1d: kernel_size must have an entry for each of 1 axes"),
+    (lambda: nn.AdaptiveMaxPool2d((2, 2, 2)), "AdaptiveMaxPool2d: output_size must have an entry for each of 2 axes"),
+    (lambda: conv(2.5), "Conv: kernel_size must be a whole number, or one for each axis; got 2.5"),
+    (lambda: conv(strides=0), "Conv: strides must be 1 or more; got 0"),
     (lambda: conv((3, 3), dilation=(1,)), "Conv: dilation must have an entry for each of 2 axes"),
-    (lambda: conv(groups=3), "Conv: groups must divide inputs and outputs; got 3 for 4, 4"),
-    (lambda: conv(groups=0), "Conv: groups must divide inputs and outputs; got 0"),
+    (lambda: conv(groups=3), "Conv: groups must divide in_features and out_features; got 3 for 4, 4"),
+    (lambda: conv(groups=0), "Conv: groups must divide in_features and out_features; got 0"),
     (lambda: conv(padding="causal"), "Conv: padding is SAME, VALID, .*; got 'causal'"),
     (lambda: conv(padding=(1, 1)), "Conv: padding must have an entry for each of 1 axes"),
     (lambda: conv(padding=1.5), "Conv: padding must have an entry for each of 1 axes; got 1.5"),
     (lambda: conv(padding=[(1, 2, 3)]), "Conv: padding must have an entry for each of 2 axes"),
     (lambda: conv()(P), r"Conv: the input must have 3 axes, or 2 without a batch; got f32\[2,5,5,4\]"),
     (lambda: conv()(jnp.ones(4)), r"Conv: the input must have 3 axes, or 2 without a batch; got f32\[4\]"),
-    (lambda: conv(7, padding="REFLECT")(X[:, :3]), "Conv: an axis must be longer than the padding that REFLECT adds"),
+    (lambda: conv((7,), padding="REFLECT")(X[:, :3]), "Conv: an axis must be longer than the padding that REFLECT"),
     (lambda: conv(padding="REPLICATE")(X[:, :0]), "Conv: an axis must be longer than the padding that REPLICATE adds"),
-    (lambda: nn.ConvTranspose(4, 4, 3), "ConvTranspose: a key must be given"),
+    (lambda: nn.ConvTranspose(4, 4, (3,)), "ConvTranspose: a key must be given"),
     (lambda: up(padding="REFLECT"), "ConvTranspose: padding is SAME, VALID, CIRCULAR, or pairs"),
     (lambda: up(output_padding=1), "ConvTranspose: output_padding needs numeric padding; got 'SAME'"),
     (lambda: up(padding=0, output_padding=1), "ConvTranspose: output_padding must be less than the stride or"),
@@ -535,28 +616,28 @@ MISTAKES = [
     (lambda: up()(X[:, :0]), "ConvTranspose: the output must not be empty"),
     (lambda: up()(X[..., :3]), "ConvTranspose: the last axis of the input must have length 4"),
     (lambda: up((3, 3))(X[0]), r"ConvTranspose: the input must have 4 axes, or 3 without a batch; got f32\[5,4\]"),
-    (lambda: nn.max_pool(P, 2), r"max_pool: the input must have 3 axes, or 2 without a batch; got f32\[2,5,5,4\]"),
-    (lambda: nn.max_pool(X, 6), r"max_pool: a window of size \(6,\) must fit into the input; got f32\[2,5,4\]"),
-    (lambda: nn.max_pool(X[:, :0], 1, padding="SAME"), "max_pool: a window of size .* must fit"),
-    (lambda: nn.max_pool(X, 2, padding=2), "max_pool: padding must be 0 or more, and less than the size"),
-    (lambda: nn.avg_pool(X, 2, padding=-1), "avg_pool: padding must be 0 or more, and less than the size"),
-    (lambda: nn.avg_pool(X, 2, 0), "avg_pool: stride must be 1 or more; got 0"),
-    (lambda: nn.max_pool(X > 0, 2), r"max_pool: the input must be real numbers; got bool\[2,5,4\]"),
-    (lambda: nn.max_pool(X * 1j, 2), "max_pool: the input must be real numbers; got c64"),
-    (lambda: nn.MaxPool((2, 2), stride=(1, 1, 1)), "MaxPool: stride must have an entry for each of 2 axes"),
-    (lambda: nn.AvgPool(2, padding="CIRCULAR"), "AvgPool: padding is VALID, SAME, or pairs"),
-    (lambda: nn.AvgPool(2)(P), "AvgPool: the input must have 3 axes"),
-    (lambda: nn.AdaptiveAvgPool(0), "AdaptiveAvgPool: size must be 1 or more"),
-    (lambda: nn.AdaptiveAvgPool(2)(P), "AdaptiveAvgPool: the input must have 3 axes"),
-    (lambda: nn.AdaptiveMaxPool(WRONG), "AdaptiveMaxPool: size must be a whole number"),
-    (lambda: nn.AdaptiveMaxPool(2)(X[:, :0]), "AdaptiveMaxPool: the input must have spatial axes"),
+    (lambda: nn.max_pool(P, (2,)), r"max_pool: the input must have 3 axes, or 2 without a batch; got f32\[2,5,5,4\]"),
+    (lambda: nn.max_pool(X, (6,)), r"max_pool: a window of size \(6,\) must fit into the input; got f32\[2,5,4\]"),
+    (lambda: nn.max_pool(X[:, :0], (1,), padding="SAME"), "max_pool: a window of size .* must fit"),
+    (lambda: nn.max_pool(X, (2,), padding=2), "max_pool: padding must be 0 or more, and less than the size"),
+    (lambda: nn.avg_pool(X, (2,), padding=-1), "avg_pool: padding must be 0 or more, and less than the size"),
+    (lambda: nn.avg_pool(X, (2,), 0), "avg_pool: strides must be 1 or more; got 0"),
+    (lambda: nn.max_pool(X > 0, (2,)), r"max_pool: the input must be real numbers; got bool\[2,5,4\]"),
+    (lambda: nn.max_pool(X * 1j, (2,)), "max_pool: the input must be real numbers; got c64"),
+    (lambda: nn.MaxPool((2, 2), strides=(1, 1, 1)), "MaxPool: strides must have an entry for each of 2 axes"),
+    (lambda: nn.AvgPool((2,), padding="CIRCULAR"), "AvgPool: padding is VALID, SAME, or pairs"),
+    (lambda: nn.AvgPool((2,))(P), "AvgPool: the input must have 3 axes"),
+    (lambda: nn.AdaptiveAvgPool((0,)), "AdaptiveAvgPool: output_size must be 1 or more"),
+    (lambda: nn.AdaptiveAvgPool((2,))(P), "AdaptiveAvgPool: the input must have 3 axes"),
+    (lambda: nn.AdaptiveMaxPool(WRONG), "AdaptiveMaxPool: output_size must be a whole number"),
+    (lambda: nn.AdaptiveMaxPool((2,))(X[:, :0]), "AdaptiveMaxPool: the input must have spatial axes"),
     (lambda: nn.GlobalAvgPool()(X[0]), r"GlobalAvgPool: the input must be \(batch, \*spatial, features\)"),
     (lambda: nn.GlobalMaxPool()(X[:, :0]), r"GlobalMaxPool: the input must be \(batch, \*spatial, features\), with"),
     (lambda: nn.RMSNorm(3)(X), "RMSNorm: the last axis of the input must have length 3"),
     (lambda: nn.RMSNorm(4)(X * 1j), r"RMSNorm: the input must be real; got c64\[2,5,4\]"),
     (lambda: nn.LayerNorm(4)(X * 1j), "LayerNorm: the input must be real"),
-    (lambda: nn.GroupNorm(4, 3), "GroupNorm: groups must divide the features; got 3 for 4"),
-    (lambda: nn.GroupNorm(4, 0), "GroupNorm: groups must divide the features; got 0 for 4"),
+    (lambda: nn.GroupNorm(4, 3), "GroupNorm: num_groups must divide num_features; got 3 for 4"),
+    (lambda: nn.GroupNorm(4, 0), "GroupNorm: num_groups must divide num_features; got 0 for 4"),
     (lambda: nn.GroupNorm(4, 2)(X[0, 0]), r"GroupNorm: the input must have the axes \(batch, …, features\)"),
     (lambda: nn.GroupNorm(4, 4)(X[0]), "GroupNorm: at least two numbers are needed to normalize over"),
     (lambda: nn.InstanceNorm(4)(X[0]), r"InstanceNorm: the input must have the axes \(batch, \*spatial, features\)"),
@@ -566,11 +647,11 @@ MISTAKES = [
     (lambda: nn.WeightNorm(linear(), "a/b"), "WeightNorm: the layer must have a Param called 'a/b'"),
     (lambda: nn.WeightNorm(nn.Dropout(0.1)), "WeightNorm: the layer must have a Param called .* Dropout with none"),
     (lambda: nn.WeightNorm(nn.BatchNorm(3), "mean"), "WeightNorm: the layer must have a Param called 'mean'"),
-    (lambda: nn.WeightNorm(linear(bias=False), "bias"), "WeightNorm: the layer must have a Param called 'bias'"),
+    (lambda: nn.WeightNorm(linear(use_bias=False), "bias"), "WeightNorm: the layer must have a Param called 'bias'"),
     (lambda: nn.WeightNorm(nn.WeightNorm(linear())), "WeightNorm: .* got a WeightNorm with scale, direction"),
     (lambda: nn.WeightNorm(linear(), axis=2), "WeightNorm: weight must have two axes or more, and axis 2"),
     (lambda: nn.SpectralNorm(linear(), "bias"), r"SpectralNorm: bias must have two axes or more, .*; got f32\[3\]"),
-    (lambda: nn.SpectralNorm(linear(), iterations=0), "SpectralNorm: iterations must be 1 or more; got 0"),
+    (lambda: nn.SpectralNorm(linear(), power_iterations=0), "SpectralNorm: power_iterations must be 1 or more; got 0"),
     (lambda: nn.SpatialDropout(0.5)(X[0], key=key()), r"SpatialDropout: the input must have the axes \(batch, \*"),
     (lambda: nn.StochasticDepth(0.5)(X[0, 0], key=key()), "StochasticDepth: the input must have the axes"),
 ]  # fmt: skip

@@ -23,17 +23,17 @@ def close(a, b, tolerance=1e-6):
 
 
 @pytest.mark.parametrize("interleaved", [False, True])
-@pytest.mark.parametrize("part", [None, 4])
-def test_rope_is_a_turn_of_complex_numbers(interleaved, part):
+@pytest.mark.parametrize("rotary_dim", [None, 4])
+def test_rope_is_a_turn_of_complex_numbers(interleaved, rotary_dim):
     x, places = R.randn(2, 5, 3, 6), np.array([[0, 1, 2, 3, 4], [7, 9, 100, 5, 0]])
-    n = (part or 6) // 2
+    n = (rotary_dim or 6) // 2
     want = x.copy()
     for b, t, h, i in itertools.product(range(2), range(5), range(3), range(n)):
         one, other = (2 * i, 2 * i + 1) if interleaved else (i, i + n)
         angle = places[b, t] * 500.0 ** (-2 * i / (2 * n))
         z = complex(x[b, t, h, one], x[b, t, h, other]) * np.exp(1j * angle)
         want[b, t, h, one], want[b, t, h, other] = z.real, z.imag
-    rope = nn.RoPE(6, 500.0, part=part, interleaved=interleaved)
+    rope = nn.RoPE(6, 500.0, rotary_dim=rotary_dim, interleaved=interleaved)
     close(rope(x, places), want, 1e-13)
     assert rope(x, places).dtype == np.float64
     close(rope(x.astype("f4"), places), want, 1e-5)
@@ -123,11 +123,11 @@ WINDOWS = (None, 2, (1, 0), (0, 3))
 POSITIONS = {
     "none": lambda: None,
     "rope": lambda: nn.RoPE(4),
-    "rope, interleaved": lambda: nn.RoPE(4, 50.0, part=2, interleaved=True),
+    "rope, interleaved": lambda: nn.RoPE(4, 50.0, rotary_dim=2, interleaved=True),
     "alibi": lambda: nn.ALiBi(4),
-    "relative": lambda: nn.RelativePositions(4, 8, 12, init=nn.initializers.normal(1.0), key=random.key(9)),
+    "relative": lambda: nn.RelativePositions(4, 8, 12, weight_init=nn.initializers.normal(1.0), key=random.key(9)),
     "relative, causal": lambda: nn.RelativePositions(
-        4, 4, 5, False, init=nn.initializers.normal(1.0), key=random.key(8)
+        4, 4, 5, False, weight_init=nn.initializers.normal(1.0), key=random.key(8)
     ),
 }
 
@@ -138,30 +138,31 @@ def made(positions="none", **settings):
 
 def looped(layer, x, context=None, mask=None, is_causal=False):
     """Attention in float64, query by query; each head of keys is used by its group of heads of queries."""
-    p = {n: np.asarray(v, "f8") for n, v in nn.state(layer, layout={}).items()}
+    p = {n: np.asarray(v, "f8") for n, v in nn.state_dict(layer, layout={}).items()}
     context = x if context is None else context
-    q, k, v = [y @ p[f"{n}.weight"] + p[f"{n}.bias"] for n, y in (("query", x), ("key", context), ("value", context))]
+    inputs = (("query", x), ("key", context), ("value", context))
+    q, k, v = [y @ p[f"{n}_proj.weight"] + p[f"{n}_proj.bias"] for n, y in inputs]
     q, k, v = [y.reshape(*y.shape[:2], -1, 4) for y in (q, k, v)]
     bias = np.zeros((4, x.shape[1], context.shape[1]))
     as_wide = lambda y: np.broadcast_to(np.asarray(y, "f8"), bias.shape)
     if isinstance(layer.positions, nn.RoPE):
         q, k = [np.asarray(layer.positions(y)) for y in (q, k)]
     elif layer.positions is not None:
-        wide = "float64" if layer.query.weight.dtype == np.float64 else "float32"
+        wide = "float64" if layer.query_proj.weight.dtype == np.float64 else "float32"
         bias = as_wide(layer.positions(np.arange(x.shape[1]), np.arange(context.shape[1]), wide))
     out = np.zeros(q.shape)
     for b, n, i in itertools.product(range(len(x)), range(4), range(x.shape[1])):
-        own = n // (4 // layer.kv_heads)
+        own = n // (4 // layer.num_kv_heads)
         logits = k[b, :, own] @ q[b, i, n] / 2 + bias[n, i]
         for j in range(len(logits)):
             hidden = (is_causal and j > i) or (mask is not None and not mask[b, 0, i, j])
-            if layer.window is not None:
-                hidden |= not i - layer.window[0] <= j <= i + layer.window[1]
+            if layer.local_window_size is not None:
+                hidden |= not i - layer.local_window_size[0] <= j <= i + layer.local_window_size[1]
             if hidden:
                 logits[j] = -np.inf
         weights = np.exp(logits - logits.max()) if np.isfinite(logits.max()) else np.ones(len(logits))
         out[b, i, n] = weights / weights.sum() @ v[b, :, own]
-    return out.reshape(*out.shape[:2], -1) @ p["out.weight"] + p["out.bias"]
+    return out.reshape(*out.shape[:2], -1) @ p["out_proj.weight"] + p["out_proj.bias"]
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -171,7 +172,7 @@ def test_attention_is_the_loop(positions, kv_heads):
     mask = R.rand(2, 1, 6, 6) > 0.2
     mask[0, 0, 3] = False  # a query that sees nothing
     for window, is_causal in itertools.product(WINDOWS, (False, True)):
-        layer = nn.cast(made(positions, kv_heads=kv_heads, window=window), params="float64")
+        layer = nn.cast(made(positions, num_kv_heads=kv_heads, local_window_size=window), param_dtype="float64")
         for m in (None, mask):
             want = looped(layer, x, mask=m, is_causal=is_causal)
             close(layer(x, mask=m, is_causal=is_causal), want, 1e-12)
@@ -181,7 +182,9 @@ def test_attention_is_the_loop(positions, kv_heads):
 def test_in_parts_it_is_the_loop(positions):
     x, mask = R.randn(2, 6, 16), (R.rand(2, 1, 6, 6) > 0.4) | np.eye(6, dtype=bool)
     for window, is_causal, m in ((None, False, None), (2, True, mask), ((0, 3), False, mask)):
-        layer = nn.cast(made(positions, kv_heads=2, window=window, memory_efficient=True), params="float64")
+        layer = nn.cast(
+            made(positions, num_kv_heads=2, local_window_size=window, memory_efficient=True), param_dtype="float64"
+        )
         run = atled.jit(lambda layer, x, m, is_causal=is_causal: layer(x, mask=m, is_causal=is_causal))
         close(run(layer, x, m), looped(layer, x, mask=m, is_causal=is_causal), 1e-12)
 
@@ -190,13 +193,13 @@ def test_in_parts_it_is_the_loop(positions):
 @pytest.mark.parametrize("kv_heads", KV_HEADS)
 def test_decoding_is_the_whole_at_once(positions, kv_heads):
     x = jnp.asarray(R.randn(2, 9, 16))
-    settings = [{"window": window} for window in (None, 2, (3, 1))]
+    settings = [{"local_window_size": window} for window in (None, 2, (3, 1))]
     if kv_heads == 2:
-        settings.append({"window": 2, "memory_efficient": True})
+        settings.append({"local_window_size": 2, "memory_efficient": True})
     for more in settings:
-        layer = nn.cast(made(positions, kv_heads=kv_heads, **more), params="float64")
+        layer = nn.cast(made(positions, num_kv_heads=kv_heads, **more), param_dtype="float64")
         whole = atled.jit(lambda m, x: m(x, is_causal=True))(layer, x)
-        state = nn.start_decoding(layer, 2, 11)
+        state = nn.init_cache(layer, 2, 11)
         assert state.cache["key"].shape == (2, 11, kv_heads, 4)
         step = atled.jit(lambda m, x: (m(x), m))
         for start, stop in ((0, 4), (4, 5), (5, 9)):
@@ -205,8 +208,8 @@ def test_decoding_is_the_whole_at_once(positions, kv_heads):
 
 
 def test_decoding_without_compiling():
-    layer, x = made("rope", kv_heads=2, window=2), R.randn(1, 5, 16).astype("f4")
-    state = nn.start_decoding(layer, 1, 5)
+    layer, x = made("rope", num_kv_heads=2, local_window_size=2), R.randn(1, 5, 16).astype("f4")
+    state = nn.init_cache(layer, 1, 5)
     close(jnp.concatenate([state(x[:, :3]), state(x[:, 3:4]), state(x[:, 4:])], 1), layer(x, is_causal=True), 1e-5)
 
 
@@ -215,7 +218,9 @@ def test_gradients_of_the_efficient_way_are_the_same():
     for positions in ("rope", "relative"):
         both = []
         for efficient in (False, True):
-            layer = nn.cast(made(positions, kv_heads=2, window=3, memory_efficient=efficient), params="float64")
+            layer = nn.cast(
+                made(positions, num_kv_heads=2, local_window_size=3, memory_efficient=efficient), param_dtype="float64"
+            )
             grads = atled.grad(lambda m, x: jnp.sum(jnp.sin(m(x, is_causal=True))), (0, 1))(layer, x)
             both.append(tree.leaves(grads))
         for a, b in zip(*both, strict=True):
@@ -232,7 +237,7 @@ def test_a_bias_of_ones_own():
 
     x = R.randn(2, 5, 16).astype("f4")
     run = lambda efficient: nn.MultiHeadAttention(
-        16, 4, kv_heads=2, positions=Near(), memory_efficient=efficient, key=random.key(0)
+        16, 4, num_kv_heads=2, positions=Near(), memory_efficient=efficient, key=random.key(0)
     )
     want = run(False)(x)
     close(run(True)(x), want, 1e-5)
@@ -241,18 +246,18 @@ def test_a_bias_of_ones_own():
 
 def test_a_query_that_sees_nothing_gives_the_mean():
     x = R.randn(1, 4, 16).astype("f4")
-    for settings in ({}, {"kv_heads": 1, "positions": "alibi"}, {"positions": "relative", "window": 1}):
+    for settings in ({}, {"num_kv_heads": 1, "positions": "alibi"}, {"positions": "relative", "local_window_size": 1}):
         layer = made(**settings)
-        value = np.asarray(layer.value(x)).reshape(1, 4, -1, 4).mean(1, keepdims=True)
-        value = np.repeat(value, 4 // layer.kv_heads, 2).reshape(1, 1, 16)
+        value = np.asarray(layer.value_proj(x)).reshape(1, 4, -1, 4).mean(1, keepdims=True)
+        value = np.repeat(value, 4 // layer.num_kv_heads, 2).reshape(1, 1, 16)
         got = layer(x, mask=np.zeros((1, 1, 4, 4), bool))
-        close(got, np.broadcast_to(layer.out(value), got.shape), 1e-5)
+        close(got, np.broadcast_to(layer.out_proj(value), got.shape), 1e-5)
         grads = atled.grad(lambda x, m=layer: jnp.sum(m(x, mask=np.zeros((4, 4), bool)) ** 2))(x)
         assert np.isfinite(np.asarray(grads)).all()
 
 
 def test_masks_in_double_precision():
-    layer, x = nn.cast(made(), params="float64"), R.randn(1, 3, 16)
+    layer, x = nn.cast(made(), param_dtype="float64"), R.randn(1, 3, 16)
     assert np.isfinite(np.asarray(layer(x, mask=np.zeros((1, 1, 3, 3), bool)))).all()
     assert np.isfinite(np.asarray(layer(x, is_causal=True))).all()
 
@@ -260,14 +265,16 @@ def test_masks_in_double_precision():
 def test_cross_attention_with_positions():
     x, context = R.randn(2, 3, 16), R.randn(2, 5, 16)
     for positions in POSITIONS:
-        layer = nn.cast(made(positions, kv_heads=2, window=3), params="float64")
+        layer = nn.cast(made(positions, num_kv_heads=2, local_window_size=3), param_dtype="float64")
         close(layer(x, context), looped(layer, x, context), 1e-12)
     x, context = x.astype("f4"), context.astype("f4")
-    layer = nn.start_decoding(made(window=3), 2, 5)
-    with pytest.raises(ValueError, match="with positions or a window, decoding with a context is not supported"):
+    layer = nn.init_cache(made(local_window_size=3), 2, 5)
+    with pytest.raises(
+        ValueError, match="with positions or local_window_size, decoding with a context is not supported"
+    ):
         layer(x, context)
     plain = made()
-    close(nn.start_decoding(plain, 2, 5)(x, context), plain(x, context))
+    close(nn.init_cache(plain, 2, 5)(x, context), plain(x, context))
 
 
 def test_half_precision_keeps_long_distances_apart():
@@ -288,7 +295,7 @@ def test_half_precision_keeps_long_distances_apart():
 
 
 def test_no_batch_many_batches_and_nothing():
-    layer = made("rope", kv_heads=2, window=2)
+    layer = made("rope", num_kv_heads=2, local_window_size=2)
     x = R.randn(2, 3, 5, 16).astype("f4")
     whole = layer(x, is_causal=True)
     close(layer(x[0, 1], is_causal=True), whole[0, 1], 1e-5)
@@ -301,7 +308,7 @@ def test_no_batch_many_batches_and_nothing():
 
 
 def test_second_derivatives_and_vmap():
-    layer, x = nn.cast(made("relative", kv_heads=2, window=2), params="float64"), R.randn(2, 4, 16)
+    layer, x = nn.cast(made("relative", num_kv_heads=2, local_window_size=2), param_dtype="float64"), R.randn(2, 4, 16)
     f = lambda x: jnp.sum(jnp.sin(layer(x, is_causal=True)))
     way = R.randn(*x.shape)
     slope = lambda h: atled.grad(f)(jnp.asarray(x + h * way))
@@ -311,7 +318,7 @@ def test_second_derivatives_and_vmap():
 
 
 def test_a_stack_decodes():
-    make = lambda k: nn.MultiHeadAttention(8, 4, kv_heads=2, positions=nn.RoPE(2), window=2, key=k)
+    make = lambda k: nn.MultiHeadAttention(8, 4, num_kv_heads=2, positions=nn.RoPE(2), local_window_size=2, key=k)
     stack = nn.Stack(make, 2, key=random.key(0)).eval()
 
     class Model(nn.Module):
@@ -322,26 +329,26 @@ def test_a_stack_decodes():
             return self.stack(x, is_causal=True)
 
     model, x = Model(stack), R.randn(1, 5, 8).astype("f4")
-    state = nn.start_decoding(model, 1, 5)
+    state = nn.init_cache(model, 1, 5)
     close(jnp.concatenate([state(x[:, i : i + 1]) for i in range(5)], 1), model(x), 1e-5)
 
 
 BAD_POSITIONS = {
     r"RoPE: the number of rotated features must be even, and at most 5; got 5": lambda: nn.RoPE(5),
-    r"RoPE: the number of rotated features must be even, and at most 4; got 6": lambda: nn.RoPE(4, part=6),
+    r"RoPE: the number of rotated features must be even, and at most 4; got 6": lambda: nn.RoPE(4, rotary_dim=6),
     r"RoPE: base must be positive; got -1": lambda: nn.RoPE(4, -1),
     r"RoPE: the input must be floats \(…, time, heads, 4\); got f32\[3,4\]": lambda: nn.RoPE(4)(jnp.ones((3, 4))),
     r"RoPE: the input must be floats .*; got i32": lambda: nn.RoPE(4)(jnp.ones((3, 2, 4), int)),
     r"RoPE: there must be one position for each time step .*; got i32\[2\]": lambda: nn.RoPE(2)(
         jnp.ones((3, 1, 2)), jnp.arange(2)
     ),
-    r"RelativePositions: buckets must be an even number of 4 or more; got 7": lambda: nn.RelativePositions(
+    r"RelativePositions: num_buckets must be an even number of 4 or more; got 7": lambda: nn.RelativePositions(
         2, 7, key=random.key(0)
     ),
-    r"RelativePositions: distance must be more than 8": lambda: nn.RelativePositions(2, 32, 8, key=random.key(0)),
-    r"RelativePositions: heads must be 1 or more; got 0": lambda: nn.RelativePositions(0, key=random.key(0)),
+    r"RelativePositions: max_distance must be more than 8": lambda: nn.RelativePositions(2, 32, 8, key=random.key(0)),
+    r"RelativePositions: num_heads must be 1 or more; got 0": lambda: nn.RelativePositions(0, key=random.key(0)),
     r"RelativePositions: a key must be given": lambda: nn.RelativePositions(2),
-    r"ALiBi: heads must be 1 or more; got 0": lambda: nn.ALiBi(0),
+    r"ALiBi: num_heads must be 1 or more; got 0": lambda: nn.ALiBi(0),
     r"ALiBi: positions of keys must be integers": lambda: nn.ALiBi(2)(np.arange(2), np.ones(3)),
     r"ALiBi: positions of queries must be integers": lambda: nn.ALiBi(2)(1, np.arange(3)),
     r"SinusoidalPositions: the number of features must be even; got 3": lambda: nn.SinusoidalPositions(3),
@@ -358,17 +365,17 @@ BAD_POSITIONS = {
     r"positions must be RoPE.*; got SinusoidalPositions(.|\n)*try: x \+ nn.Sinusoidal": lambda: nn.MultiHeadAttention(
         16, 4, positions=nn.SinusoidalPositions(16), key=random.key(0)
     ),
-    r"heads must divide features; got 0 for 16": lambda: nn.MultiHeadAttention(16, 0, key=random.key(0)),
-    r"kv_heads must divide heads; got 3 for 4(.|\n)*try: kv_heads=2": lambda: made(kv_heads=3),
-    r"kv_heads must divide heads; got 8 for 4": lambda: made(kv_heads=8),
-    r"kv_heads must divide heads; got 0 for 4": lambda: made(kv_heads=0),
-    r"window must be a number of positions, or \(left, right\); got -1": lambda: made(window=-1),
-    r"window must be a number of positions.*; got \(1, 2, 3\)": lambda: made(window=(1, 2, 3)),
-    r"window must be a number of positions.*; got 1\.5": lambda: made(window=1.5),
-    r"with memory_efficient, dropout of weights must be 0; got 0\.1": lambda: made(memory_efficient=True, dropout=0.1),
+    r"num_heads must divide in_features; got 0 for 16": lambda: nn.MultiHeadAttention(16, 0, key=random.key(0)),
+    r"num_kv_heads must divide num_heads; got 3 for 4(.|\n)*try: num_kv_heads=2": lambda: made(num_kv_heads=3),
+    r"num_kv_heads must divide num_heads; got 8 for 4": lambda: made(num_kv_heads=8),
+    r"num_kv_heads must divide num_heads; got 0 for 4": lambda: made(num_kv_heads=0),
+    r"local_window_size must be a number of positions, or \(left, right\); got -1": lambda: made(local_window_size=-1),
+    r"local_window_size must be a number of positions.*; got \(1, 2, 3\)": lambda: made(local_window_size=(1, 2, 3)),
+    r"local_window_size must be a number of positions.*; got 1\.5": lambda: made(local_window_size=1.5),
+    r"with memory_efficient, dropout_rate must be 0; got 0\.1": lambda: made(memory_efficient=True, dropout_rate=0.1),
     r"with memory_efficient, the input must be \(batch, time": lambda: made(memory_efficient=True)(jnp.ones((3, 16))),
-    r"its cache was made for a batch of 3; got 2(.|\n)*try: start_decoding\(model, batch=2, length=5\)": lambda: (
-        nn.start_decoding(made(), 3, 5)(jnp.ones((2, 1, 16)))
+    r"its cache was made for a batch of 3; got 2(.|\n)*try: init_cache\(model, batch_size=2, max_length=5\)": lambda: (
+        nn.init_cache(made(), 3, 5)(jnp.ones((2, 1, 16)))
     ),
 }
 
@@ -387,7 +394,7 @@ CELLS = {
     "lstm": lambda key: nn.LSTMCell(3, 4, key=key),
     "gru": lambda key: nn.GRUCell(3, 4, bias_init=nn.initializers.normal(0.5), key=key),
     "conv": lambda key: nn.ConvLSTMCell(3, 4, (2, 3), key=key),
-    "conv, circular": lambda key: nn.ConvLSTMCell(3, 4, 3, padding="CIRCULAR", key=key),
+    "conv, circular": lambda key: nn.ConvLSTMCell(3, 4, (3,), padding="CIRCULAR", key=key),
 }
 PLACES = {"conv": (3, 4), "conv, circular": (5,)}
 
@@ -401,13 +408,13 @@ def each_cell(function):
 
 
 def wide(layer):
-    return nn.cast(layer, params="float64")
+    return nn.cast(layer, param_dtype="float64")
 
 
 @each_cell
 def test_steps_one_after_the_other(name):
     cell, x = wide(CELLS[name](random.key(0))), sequences(name, 2)
-    state, out = cell.start((2, *PLACES.get(name, ())), "float64"), []
+    state, out = cell.initial_state((2, *PLACES.get(name, ())), "float64"), []
     for t in range(6):
         state, y = cell(state, x[:, t])
         out.append(y)
@@ -425,7 +432,9 @@ def test_steps_one_after_the_other(name):
 def test_lengths_are_each_sequence_alone(name, reverse):
     cell, x, lengths = wide(CELLS[name](random.key(0))), sequences(name, 4), np.array([6, 1, 4, 0])
     rnn = nn.RNN(cell, reverse=reverse)
-    start = tree.map(lambda x: jnp.asarray(R.randn(*x.shape)), cell.start((4, *PLACES.get(name, ())), "float64"))
+    start = tree.map(
+        lambda x: jnp.asarray(R.randn(*x.shape)), cell.initial_state((4, *PLACES.get(name, ())), "float64")
+    )
     for first in (None, start):
         got, last = atled.jit(lambda m, x, n, s: m(x, s, lengths=n, return_state=True))(rnn, x, lengths, first)
         for i, n in enumerate(lengths):
@@ -472,15 +481,15 @@ def test_both_directions(merge):
         "concatenate": np.concatenate([a, b], -1), "sum": a + b, "mean": (a + b) / 2, "product": a * b,
     }.get(merge, a - b)  # fmt: skip
     for layer in (
-        nn.Bidirectional(one, two, merge=merge),
-        nn.Bidirectional(nn.RNN(one), nn.RNN(two, reverse=True, unroll=2), merge=merge),
+        nn.Bidirectional(one, two, merge_mode=merge),
+        nn.Bidirectional(nn.RNN(one), nn.RNN(two, reverse=True, unroll=2), merge_mode=merge),
     ):
         got, states = layer(x, lengths=lengths, return_state=True)
         close(got, want, 1e-14)
         close(states[0], first, 1e-14)
         close(states[1], second, 1e-14)
     again = layer(x, states)
-    close(again, nn.Bidirectional(one, two, merge=merge)(x, (first, second)), 1e-14)
+    close(again, nn.Bidirectional(one, two, merge_mode=merge)(x, (first, second)), 1e-14)
 
 
 def test_gru_applies_the_reset_gate_after_the_product():
@@ -496,11 +505,11 @@ def test_gru_applies_the_reset_gate_after_the_product():
 def test_convolutions_for_products_in_a_loop():
     cell = wide(nn.ConvLSTMCell(2, 3, (3,), key=random.key(0)))
     c, h, x = R.randn(4, 3), R.randn(4, 3), R.randn(4, 2)
-    p = {n: np.asarray(v) for n, v in nn.state(cell, layout={}).items()}
-    gates = np.zeros((4, 12)) + p["input.bias"]
+    p = {n: np.asarray(v) for n, v in nn.state_dict(cell, layout={}).items()}
+    gates = np.zeros((4, 12)) + p["input_conv.bias"]
     for t, k in itertools.product(range(4), range(3)):
         if 0 <= t + k - 1 < 4:
-            gates[t] += x[t + k - 1] @ p["input.weight"][k] + h[t + k - 1] @ p["state.weight"][k]
+            gates[t] += x[t + k - 1] @ p["input_conv.weight"][k] + h[t + k - 1] @ p["state_conv.weight"][k]
     sigmoid = lambda x: 1 / (1 + np.exp(-x))
     i, f, g, o = np.split(gates, 4, -1)
     (got_c, got_h), y = cell((c, h), x)
@@ -512,16 +521,16 @@ def test_convolutions_for_products_in_a_loop():
 
 @each_cell
 def test_half_precision_and_states_of_other_dtypes(name):
-    cell = nn.cast(CELLS[name](random.key(0)), compute="bfloat16")
+    cell = nn.cast(CELLS[name](random.key(0)), compute_dtype="bfloat16")
     x = sequences(name, 2).astype("f4")
     out, state = nn.RNN(cell)(x, return_state=True)
     assert out.dtype == jnp.bfloat16 and all([s.dtype == jnp.bfloat16 for s in tree.leaves(state)])
     close(out, nn.RNN(CELLS[name](random.key(0)))(x), 5e-2)
-    start = cell.start((2, *PLACES.get(name, ())), "float32")
+    start = cell.initial_state((2, *PLACES.get(name, ())), "float32")
     for lengths in (None, np.array([3, 6])):
         found = tree.leaves(nn.RNN(cell)(x, start, lengths=lengths, return_state=True))
         assert all([s.dtype == jnp.bfloat16 for s in found])
-    assert all([s.dtype == jnp.bfloat16 for s in tree.leaves(cell.start())])
+    assert all([s.dtype == jnp.bfloat16 for s in tree.leaves(cell.initial_state())])
 
 
 @each_cell
@@ -533,10 +542,16 @@ def test_second_derivatives_of_cells(name):
     close(got, (atled.grad(f)(x + 1e-5 * way) - atled.grad(f)(x - 1e-5 * way)) / 2e-5, 1e-6)
 
 
+@each_cell
+def test_a_cell_says_what_its_method_is_called_now(name):
+    with pytest.raises(AttributeError, match=r"Cell\.start is called initial_state since 0\.1"):
+        CELLS[name](random.key(0)).start
+
+
 def test_a_cell_of_ones_own_with_lengths():
     class Sum(nn.Module):
-        def start(self, batch):
-            return {"sum": jnp.zeros((*batch, 2))}
+        def initial_state(self, batch_shape):
+            return {"sum": jnp.zeros((*batch_shape, 2))}
 
         def __call__(self, state, x):
             return {"sum": state["sum"] + x}, state["sum"] + x
@@ -553,30 +568,35 @@ LSTM, GRU, PLAIN, CONV = [
 X = jnp.ones((2, 3))
 BAD_CELLS = {
     r"LSTMCell: the first argument must be the state, a pair \(cell, output\) of arrays \(…, 4\); got f32\[2,3\].*"
-    r"(.|\n)*try: cell\(state, x\), from cell\.start": lambda: LSTM(X, LSTM.start((2,))),
+    r"(.|\n)*try: cell\(state, x\), from cell\.initial_state": lambda: LSTM(X, LSTM.initial_state((2,))),
     r"LSTMCell: the first argument must be the state, a pair .*; got f32\[2,4\], f32\[2,5\]": lambda: LSTM(
         (jnp.ones((2, 4)), jnp.ones((2, 5))), X
     ),
     r"GRUCell: the first argument must be the state, an array \(…, 4\); got f32\[2,3\]": lambda: GRU(
-        X, GRU.start((2,))
+        X, GRU.initial_state((2,))
     ),
-    r"GRUCell: the first argument must be the state, an array \(…, 4\); got tuple": lambda: GRU(LSTM.start((2,)), X),
+    r"GRUCell: the first argument must be the state, an array \(…, 4\); got tuple": lambda: GRU(
+        LSTM.initial_state((2,)), X
+    ),
     r"RNNCell: the first argument must be the state, an array \(…, 4\); got None": lambda: PLAIN(None, X),
     r"ConvLSTMCell: the first argument must be the state, a pair": lambda: CONV(
-        jnp.ones((2, 3, 4, 3)), CONV.start((2, 3, 4))
+        jnp.ones((2, 3, 4, 3)), CONV.initial_state((2, 3, 4))
     ),
     r"ConvLSTMCell: an input must have 3 axes, or more with batches; got f32\[3\]": lambda: CONV(
-        CONV.start(), jnp.ones(3)
+        CONV.initial_state(), jnp.ones(3)
     ),
     r"ConvLSTMCell: padding must be SAME or CIRCULAR, .*; got 'VALID'": lambda: nn.ConvLSTMCell(
-        3, 4, 3, padding="VALID", key=random.key(0)
+        3, 4, (3,), padding="VALID", key=random.key(0)
     ),
     r"GRUCell: the last axis of the input must have length 3; got f32\[2,4\]": lambda: GRU(
-        GRU.start((2,)), jnp.ones((2, 4))
+        GRU.initial_state((2,)), jnp.ones((2, 4))
+    ),
+    r"GRUCell: the last axis of the input must have length 3; got f32\[2,5,4\]": lambda: nn.RNN(GRU)(
+        jnp.ones((2, 5, 4))
     ),
     r"GRUCell: a key must be given": lambda: nn.GRUCell(3, 4),
-    r"ConvLSTMCell: a key must be given": lambda: nn.ConvLSTMCell(3, 4, 3),
-    r"RNN: a cell must have start and __call__; got type": lambda: nn.RNN(nn.GRUCell),
+    r"ConvLSTMCell: a key must be given": lambda: nn.ConvLSTMCell(3, 4, (3,)),
+    r"RNN: a cell must have initial_state and __call__; got type": lambda: nn.RNN(nn.GRUCell),
     r"RNN: the input must be \(…, time, features\) for its cell; got f32\[3\]": lambda: nn.RNN(GRU)(jnp.ones(3)),
     r"RNN: lengths must be integers of the shape \(2,\), .*; got f32\[2\]": lambda: nn.RNN(GRU)(
         jnp.ones((2, 5, 3)), lengths=jnp.ones(2)
@@ -588,8 +608,8 @@ BAD_CELLS = {
     r"Bidirectional: forward and backward must be two cells; got the same one twice": lambda: nn.Bidirectional(
         GRU, GRU
     ),
-    r"Bidirectional: merge must be one of concatenate, sum, mean, product, or a function; got 'add'": lambda: (
-        nn.Bidirectional(GRU, LSTM, merge="add")
+    r"Bidirectional: merge_mode must be one of concatenate, sum, mean, product, or a function; got 'add'": lambda: (
+        nn.Bidirectional(GRU, LSTM, merge_mode="add")
     ),
     r"Bidirectional: forward must be an RNN with reverse=False, .*; got False and False": lambda: nn.Bidirectional(
         GRU, nn.RNN(LSTM)

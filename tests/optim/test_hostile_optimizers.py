@@ -24,44 +24,50 @@ REFUSED = {
     ),
     r"accumulate: the inner optimizer must not need the loss.*got LBFGS": lambda: optim.accumulate(optim.LBFGS(), 2),
     r"chain: SAM evaluates the loss itself.*position 1(.|\n)*SAM\(optim\.chain": (
-        lambda: optim.chain(optim.clip(1.0), optim.SAM(SGD))
+        lambda: optim.chain(optim.clip_by_global_norm(1.0), optim.SAM(SGD))
     ),
-    r"chain: SkipNotFinite evaluates the loss": (
-        lambda: optim.chain(optim.noise(), optim.skip_not_finite(optim.SAM(SGD)))
+    r"chain: ApplyIfFinite evaluates the loss": (
+        lambda: optim.chain(optim.add_noise(), optim.apply_if_finite(optim.SAM(SGD)))
     ),
-    r"chain: LBFGS evaluates the loss": lambda: optim.chain(optim.decay(0.1), optim.LBFGS()),
-    r"chain: Average keeps its own copy of the weights.*got Plateau after it(.|\n)*average\(optim\.chain": (
-        lambda: optim.chain(optim.average(SGD), optim.plateau())
+    r"chain: LBFGS evaluates the loss": lambda: optim.chain(optim.add_decayed_weights(0.1), optim.LBFGS()),
+    r"chain: Average keeps its own copy of the weights.*got ReduceOnPlateau after it(.|\n)*average\(optim\.chain": (
+        lambda: optim.chain(optim.average(SGD), optim.reduce_on_plateau())
     ),
-    r"chain: Lookahead keeps its own copy": lambda: optim.chain(optim.Lookahead(SGD), optim.clip(1.0)),
-    r"chain: ScheduleFree keeps its own copy": lambda: optim.chain(optim.ScheduleFree(SGD), optim.plateau()),
-    r"chain: Accumulate keeps its own": lambda: optim.chain(optim.accumulate(optim.average(SGD), 2), optim.plateau()),
-    r"chain: Chain keeps its own copy": lambda: optim.chain(optim.chain(optim.average(SGD)), optim.plateau()),
-    r"chain: Groups keeps its own copy": lambda: optim.chain(optim.groups({"**": optim.average(SGD)}), optim.plateau()),
+    r"chain: Lookahead keeps its own copy": lambda: optim.chain(optim.Lookahead(SGD), optim.clip_by_global_norm(1.0)),
+    r"chain: ScheduleFree keeps its own copy": lambda: optim.chain(optim.ScheduleFree(SGD), optim.reduce_on_plateau()),
+    r"chain: Accumulate keeps its own": (
+        lambda: optim.chain(optim.accumulate(optim.average(SGD), 2), optim.reduce_on_plateau())
+    ),
+    r"chain: Chain keeps its own copy": lambda: optim.chain(optim.chain(optim.average(SGD)), optim.reduce_on_plateau()),
+    r"chain: Partition keeps its own copy": (
+        lambda: optim.chain(optim.partition({"**": optim.average(SGD)}), optim.reduce_on_plateau())
+    ),
     r"Lookahead: the inner optimizer must not keep its own .*got Average": lambda: optim.Lookahead(optim.average(SGD)),
     r"ScheduleFree: the inner optimizer must not keep its own copy": lambda: optim.ScheduleFree(optim.Lookahead(SGD)),
-    r"groups: LossScale goes around all groups; got LossScale": lambda: optim.groups({"**": optim.LossScale(SGD)}),
-    r"groups: LossScale goes around all groups; got Chain": (
-        lambda: optim.groups({"**": optim.chain(optim.LossScale(SGD), optim.plateau())})
+    r"partition: LossScale goes around the whole partition; got LossScale": (
+        lambda: optim.partition({"**": optim.LossScale(SGD)})
+    ),
+    r"partition: LossScale goes around the whole partition; got Chain": (
+        lambda: optim.partition({"**": optim.chain(optim.LossScale(SGD), optim.reduce_on_plateau())})
     ),
     r"SAM: LossScale must be outside": lambda: optim.SAM(optim.LossScale(SGD)),
-    r"SkipNotFinite: LossScale must be outside": lambda: optim.skip_not_finite(optim.average(optim.LossScale(SGD))),
+    r"ApplyIfFinite: LossScale must be outside": lambda: optim.apply_if_finite(optim.average(optim.LossScale(SGD))),
     r"LossScale: LossScale must be outside": lambda: optim.LossScale(optim.LossScale(SGD)),
-    r"chain: LossScale must be outermost": lambda: optim.chain(optim.clip(1.0), optim.LossScale(SGD)),
-    r"groups: an optimizer that evaluates the loss needs the whole model; got SAM": (
-        lambda: optim.groups({"a": optim.SAM(SGD), "**": SGD})
+    r"chain: LossScale must be outermost": lambda: optim.chain(optim.clip_by_global_norm(1.0), optim.LossScale(SGD)),
+    r"partition: an optimizer that evaluates the loss needs the whole model; got SAM": (
+        lambda: optim.partition({"a": optim.SAM(SGD), "**": SGD})
     ),
-    r"groups: an optimizer that evaluates the loss .* got LBFGS": lambda: optim.groups({"**": optim.LBFGS()}),
-    r"groups: the parts must be optimizers, or None; got float": lambda: optim.groups({"**": 0.1}),
+    r"partition: an optimizer that evaluates the loss .* got LBFGS": lambda: optim.partition({"**": optim.LBFGS()}),
+    r"partition: the parts must be optimizers, or None; got float": lambda: optim.partition({"**": 0.1}),
     r"accumulate: every must be an integer; got 2\.5": lambda: optim.accumulate(SGD, 2.5),
     r"accumulate: every must be an integer; got True": lambda: optim.accumulate(SGD, True),
-    r"Lookahead: every must be an integer; got 2\.0": lambda: optim.Lookahead(SGD, 2.0),
-    r"LossScale: every must be an integer; got 1\.5": lambda: optim.LossScale(SGD, every=1.5),
+    r"Lookahead: sync_period must be an integer; got 2\.0": lambda: optim.Lookahead(SGD, 2.0),
+    r"LossScale: growth_interval must be an integer; got 1\.5": lambda: optim.LossScale(SGD, growth_interval=1.5),
     r"average: every must be an integer; got 1\.5": lambda: optim.average(SGD, every=1.5),
     r"average: begin must be an integer; got 0\.5": lambda: optim.average(SGD, begin=0.5),
-    r"LBFGS: memory must be an integer; got 2\.5": lambda: optim.LBFGS(memory=2.5),
-    r"LBFGS: searches must be an integer; got None": lambda: optim.LBFGS(searches=None),
-    r"plateau: patience must be an integer; got 2\.5": lambda: optim.plateau(0.5, 2.5),
+    r"LBFGS: memory_size must be an integer; got 2\.5": lambda: optim.LBFGS(memory_size=2.5),
+    r"LBFGS: max_linesearch_steps must be an integer; got None": lambda: optim.LBFGS(max_linesearch_steps=None),
+    r"reduce_on_plateau: patience must be an integer; got 2\.5": lambda: optim.reduce_on_plateau(0.5, 2.5),
     r"average: decay must be 0 or more, and below 1; got 1\.0": lambda: optim.average(SGD, decay=1.0),
     r"average: decay must be 0 or more, and below 1; got -0\.5": lambda: optim.average(SGD, decay=-0.5),
     r"average: decay must be 0 or more, and below 1; got nan": lambda: optim.average(SGD, decay=float("nan")),
@@ -69,22 +75,23 @@ REFUSED = {
     r"Lookahead: the state must be that of this wrapper; got that of Average": (
         lambda: optim.Lookahead(SGD).step(P, P, optim.average(SGD).init(P))
     ),
-    r"change: rate must be one number; got f32\[2\]": (
-        lambda: optim.change(SGD.init(P), rate=jnp.array([1.0, 2.0]))
+    r"set_hyperparams: learning_rate must be one number; got f32\[2\]": (
+        lambda: optim.set_hyperparams(SGD.init(P), learning_rate=jnp.array([1.0, 2.0]))
     ),
-    r"change: decay is ambiguous; got AdamW\.decay and Average\.decay": (
-        lambda: optim.change(optim.average(optim.AdamW(), decay=0.9).init(P), decay=0.5)
+    r"set_hyperparams: scale is ambiguous; got LossScale\.scale and ReduceOnPlateau\.scale": (
+        lambda: optim.set_hyperparams(optim.LossScale(optim.chain(SGD, optim.reduce_on_plateau())).init(P), scale=0.5)
     ),
-    r"change: scale is ambiguous; got LossScale\.scale and Plateau\.scale": (
-        lambda: optim.change(optim.LossScale(optim.chain(SGD, optim.plateau())).init(P), scale=0.5)
+    r"set_hyperparams: max_norm is ambiguous; got those of state\[0\] and state\[2\]": (
+        lambda: optim.set_hyperparams(
+            optim.chain(optim.clip_by_global_norm(1.0), SGD, optim.clip_by_global_norm(0.1)).init(P), max_norm=0.5
+        )
     ),
-    r"change: limit is ambiguous; got those of state\[0\] and state\[2\]": (
-        lambda: optim.change(optim.chain(optim.clip(1.0), SGD, optim.clip(0.1)).init(P), limit=0.5)
+    r"set_hyperparams: learning_rate is ambiguous; got Adam\.learning_rate and SGD\.learning_rate": (
+        lambda: optim.set_hyperparams(optim.partition({"a": SGD, "b": optim.Adam()}).init(P), learning_rate=0.5)
     ),
-    r"change: rate is ambiguous; got Adam\.rate and SGD\.rate": (
-        lambda: optim.change(optim.groups({"a": SGD, "b": optim.Adam()}).init(P), rate=0.5)
+    r"set_hyperparams: the state has learning_rate; got Adam\.learning_rate": (
+        lambda: optim.set_hyperparams(SGD.init(P), **{"Adam.learning_rate": 0.5})
     ),
-    r"change: the state has rate; got Adam\.rate": lambda: optim.change(SGD.init(P), **{"Adam.rate": 0.5}),
 }  # fmt: skip
 
 
@@ -95,19 +102,21 @@ def test_what_would_give_wrong_numbers_is_refused(message):
 
 
 def test_numbers_are_changed_by_class_and_in_all_groups():
-    state = optim.change(optim.average(optim.AdamW(), decay=0.9).init(P), **{"AdamW.decay": 0.5})
-    assert float(state.inner.hyper["decay"]) == 0.5 and float(state.own.hyper["decay"]) == np.float32(0.9)
-    state = optim.change(optim.groups({"a": SGD, "b": optim.SGD(0.2)}).init(P), rate=0.5)
-    assert float(state["a"].hyper["rate"]) == float(state["b"].hyper["rate"]) == 0.5
+    state = optim.set_hyperparams(optim.average(optim.AdamW(), decay=0.9).init(P), **{"AdamW.weight_decay": 0.5})
+    assert float(state.inner.hyperparams["weight_decay"]) == 0.5 and float(
+        state.own.hyperparams["decay"]
+    ) == np.float32(0.9)
+    state = optim.set_hyperparams(optim.partition({"a": SGD, "b": optim.SGD(0.2)}).init(P), learning_rate=0.5)
+    assert float(state["a"].hyperparams["learning_rate"]) == float(state["b"].hyperparams["learning_rate"]) == 0.5
 
 
 def test_integers_of_numpy_are_integers():
     assert optim.accumulate(SGD, np.int64(2)) == optim.accumulate(SGD, 2)
-    assert type(optim.Lookahead(SGD, np.int32(2)).every) is int
+    assert type(optim.Lookahead(SGD, np.int32(2)).sync_period) is int
 
 
 def test_plateaus_of_accumulated_steps_see_the_mean_of_values():
-    step = optim.accumulate(optim.chain(SGD, optim.plateau(0.5, patience=1, every=2)), 2)
+    step = optim.accumulate(optim.chain(SGD, optim.reduce_on_plateau(0.5, patience=1, accumulation_size=2)), 2)
     p, state = P, step.init(P)
     for value in (1.0, 3.0, 5.0):
         p, state = step.step(p, P, state, value=value)
@@ -118,8 +127,8 @@ def test_plateaus_of_accumulated_steps_see_the_mean_of_values():
 def test_gradients_given_in_some_batches_only(compiled):
     """The mean is that of those given; what never had one stays, and so does what is remembered of it."""
     two, none = jnp.full(2, 2.0), None
-    adam = optim.accumulate(optim.AdamW(0.1, decay=0.5), 3)
-    plain = optim.AdamW(0.1, decay=0.5)
+    adam = optim.accumulate(optim.AdamW(0.1, weight_decay=0.5), 3)
+    plain = optim.AdamW(0.1, weight_decay=0.5)
     step = atled.jit(adam.step) if compiled else adam.step
     for given, want in (
         (((two, two), (two, none), (3 * two, none)), (5 / 3 * two, two)),
@@ -137,7 +146,7 @@ def test_gradients_given_in_some_batches_only(compiled):
 
 
 def test_parameters_without_any_gradient_stay_beside_those_with_some():
-    adam = optim.accumulate(optim.AdamW(0.1, decay=0.5), 2)
+    adam = optim.accumulate(optim.AdamW(0.1, weight_decay=0.5), 2)
     p, state = {**P, "c": jnp.ones(2)}, adam.init({**P, "c": jnp.ones(2)})
     for b in (P["b"], None):
         p, state = adam.step(p, {"a": P["a"], "b": b, "c": None}, state)
@@ -163,7 +172,12 @@ def test_sam_around_accumulated_steps():
 
 @pytest.mark.parametrize(
     "around",
-    [lambda o: optim.accumulate(o, 2), optim.average, optim.Lookahead, lambda o: optim.chain(o, optim.clip(9.0))],
+    [
+        lambda o: optim.accumulate(o, 2),
+        optim.average,
+        optim.Lookahead,
+        lambda o: optim.chain(o, optim.clip_by_global_norm(9.0)),
+    ],
 )
 def test_what_may_be_around_a_scaled_loss_gives_the_same_steps(around):
     found = []
@@ -171,7 +185,7 @@ def test_what_may_be_around_a_scaled_loss_gives_the_same_steps(around):
         optimizer = around(inner)
         p, state = P, optimizer.init(P)
         for _ in range(6):
-            grads = atled.grad(lambda p, o=optimizer, s=state: o.scaled(loss(p), s))(p)
+            grads = atled.grad(lambda p, o=optimizer, s=state: o.scale_loss(loss(p), s))(p)
             p, state = optimizer.step(p, grads, state)
         found.append(np.asarray(p["a"]))
     np.testing.assert_allclose(*found, rtol=1e-6)
@@ -195,17 +209,17 @@ class Two(nn.Module):
         return self.second(self.first(x))
 
 
-@pytest.mark.parametrize("inner", [SGD, optim.SAM(SGD), optim.chain(SGD, optim.plateau())])
+@pytest.mark.parametrize("inner", [SGD, optim.SAM(SGD), optim.chain(SGD, optim.reduce_on_plateau())])
 def test_steps_under_a_condition_read_nothing_from_outside(inner, caplog):
     with caplog.at_level(logging.WARNING, "atled"):
-        state = train.State(Two(), optim.skip_not_finite(inner))
+        state = train.State(Two(), optim.apply_if_finite(inner))
         train.step(lambda m, x: (m(x) ** 2).mean())(state, jnp.ones((3, 2)))
     assert "from outside" not in caplog.text
 
 
-@pytest.mark.parametrize("name", [*CASES, "Plateau as it is"])
+@pytest.mark.parametrize("name", [*CASES, "ReduceOnPlateau as it is"])
 def test_first_states_hold_no_array_twice(name):
-    optimizer = CASES[name] if name in CASES else optim.chain(SGD, optim.plateau())
+    optimizer = CASES[name] if name in CASES else optim.chain(SGD, optim.reduce_on_plateau())
     leaves = tree.leaves(optimizer.init(Two()))
     assert len({id(x) for x in leaves}) == len(leaves)
     assert int(train.State(Two(), optimizer).step) == 0

@@ -108,7 +108,7 @@ def test_problems_end_where_scipy_ends(name):
     """As low as the lower one of BFGS and L-BFGS-B from the same start, and with a gradient as small as they have."""
     f, start = PROBLEMS[name]
     start = np.asarray(start)
-    found = optim.minimize(lambda x: f(jnp, x), start, steps=5000)
+    found = optim.minimize(lambda x: f(jnp, x), start, maxiter=5000)
     slope = atled.jit(atled.grad(lambda x: f(jnp, x)))
     more = {"jac": lambda x: np.asarray(slope(x))}
     ends = [
@@ -127,7 +127,7 @@ def test_trees_of_mixed_arrays_and_arguments():
         return scale * (jnp.sum(jnp.abs(p["z"] - (1 + 2j)) ** 2) + jnp.sum((p["x"] - 3.0) ** 4))
 
     start = {"z": jnp.zeros(2, "complex128"), "x": jnp.zeros((2, 2), "float64")}
-    found = optim.minimize(f, start, 2.0, tolerance=1e-12)
+    found = optim.minimize(f, start, 2.0, tol=1e-12)
     np.testing.assert_allclose(found.x["z"], 1 + 2j, atol=1e-6)
     np.testing.assert_allclose(found.x["x"], 3.0, atol=1e-3)
     assert found.x["x"].dtype == "float64" and found.x["x"].shape == (2, 2)
@@ -148,7 +148,7 @@ def test_what_it_refuses_and_where_it_gives_up():
         optim.minimize(lambda x: jnp.sum(x**2), jnp.arange(2))
     with pytest.raises(ValueError, match=r"optim\.minimize: x0 must have arrays; got none"):
         optim.minimize(lambda x: jnp.float32(0), {})
-    found = optim.minimize(lambda x: rosenbrock(jnp, x), np.array([-1.2, 1.0]), steps=3)
+    found = optim.minimize(lambda x: rosenbrock(jnp, x), np.array([-1.2, 1.0]), maxiter=3)
     assert not bool(found.is_converged) and int(found.status) == 1 and int(found.steps) == 3
     nan = optim.minimize(lambda x: jnp.sum(x) * jnp.nan, np.ones(2))
     assert not bool(nan.is_converged)

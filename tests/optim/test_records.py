@@ -33,17 +33,17 @@ def test_numbers_keep_their_kind():
     import numpy as np
 
     for rate in (np.float32(0.1), float("inf"), 3, True, None, np.float64(0.1)):
-        found = there_and_back(optim.SGD(rate), None).rate
+        found = there_and_back(optim.SGD(rate), None).learning_rate
         assert type(found) is type(rate)
         assert found == rate
 
 
 def test_functions_are_those_of_now():
-    first = optim.chain(optim.clip(1.0), optim.SGD(lambda t: 0.1 * t))
-    now = optim.chain(optim.clip(2.0), optim.SGD(lambda t: 0.2 * t))
+    first = optim.chain(optim.clip_by_global_norm(1.0), optim.SGD(lambda t: 0.1 * t))
+    now = optim.chain(optim.clip_by_global_norm(2.0), optim.SGD(lambda t: 0.2 * t))
     found = there_and_back(first, now)
-    assert found.parts[0] == optim.clip(1.0)
-    assert found.parts[1].rate is now.parts[1].rate
+    assert found.parts[0] == optim.clip_by_global_norm(1.0)
+    assert found.parts[1].learning_rate is now.parts[1].learning_rate
     (changed,) = changed_functions(record(first), now)
     assert "lambda" in changed
     assert not changed_functions(record(first), first)

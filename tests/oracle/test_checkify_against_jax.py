@@ -135,8 +135,8 @@ PROGRAMS = {
     "user": (both, [(F(0.5),), (F(-1.0),), (F(2.0),)]),
     "arrays": (positive, [(X,), (X - 3,), (-M,)]),
     "jitted": (jitted, [(F(3.0),), (F(0.0),), (F(1.5),)]),
-    "remat": (lambda m, x: m.top.checkpoint(lambda x: both(m, x))(x), [(F(0.5),), (F(3.0),)]),
-    "grad of remat": (lambda m, x: m.top.grad(m.top.checkpoint(lambda x: both(m, x) * x))(x), [(F(0.5),), (F(3.0),)]),
+    "remat": (lambda m, x: m.top.remat(lambda x: both(m, x))(x), [(F(0.5),), (F(3.0),)]),
+    "grad of remat": (lambda m, x: m.top.grad(m.top.remat(lambda x: both(m, x) * x))(x), [(F(0.5),), (F(3.0),)]),
     "grad": (lambda m, x: m.top.grad(lambda x: both(m, x) * x)(x), [(F(-0.5),), (F(0.5),), (F(3.0),)]),
     "jvp": (lambda m, x: m.top.jvp(lambda x: both(m, x), (x,), (x,)), [(F(-0.5),), (F(3.0),)]),
     "custom_jvp": (custom_jvp, [(F(4.0),), (F(-1.0),), (F(2.0),)]),
@@ -466,7 +466,7 @@ def test_only_what_is_asked_for(errors):
 
 def test_derivatives_of_loops_are_checked():
     f = lambda x: scan_rows(A, x, jnp.asarray(X))[0] * x  # whose checks JAX loses
-    for g in (atled.grad(f), atled.jit(atled.grad(f)), lambda x: atled.jvp(f, (x,), (x,)), atled.checkpoint(f)):
+    for g in (atled.grad(f), atled.jit(atled.grad(f)), lambda x: atled.jvp(f, (x,), (x,)), atled.remat(f)):
         assert ours.checkify(g)(9.0)[0].get() is None
         assert ours.checkify(g)(2.0)[0].get() == "3.0 is not below 3.0 (`check` failed)"
 

@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 
 def wide(layer: Any) -> Any:
     """A layer with drawn parameters in float64."""
-    layer = nn.cast(layer, params="float64")
+    layer = nn.cast(layer, param_dtype="float64")
     return atled.tree.map(lambda x: jnp.asarray(RNG.normal(size=x.shape) * 0.5), layer)
 
 
@@ -42,7 +42,7 @@ def sequential() -> Case:
         return nnx.Sequential(nnx.Linear(6, 8, **more), nnx.tanh, nnx.Linear(8, 5, **more))
 
     def ours(**kw: Any) -> Any:
-        more = {"init": ZEROS, "key": random.key(0), **kw}
+        more = {"weight_init": ZEROS, "key": random.key(0), **kw}
         return Both(nn.Sequential(nn.Linear(6, 8, **more), jnp.tanh, nn.Linear(8, 5, **more)))
 
     return Case(ours, lambda **kw: Theirs(theirs(**kw)), NAMES, (drawn(3, 6),))
@@ -71,15 +71,15 @@ NAMES = {f"{n}/{a}": (f"{n}/{b}",) for n in ("first", "last") for a, b in (("wei
 
 def low_rank() -> Case:
     def ours(**kw: Any) -> Any:
-        base = nn.Linear(6, 5, init=ZEROS, key=random.key(0), **kw)
-        return nn.declare(nn.LoRA(base, 2, key=random.key(1)), "base/*", nn.Param)
+        base = nn.Linear(6, 5, weight_init=ZEROS, key=random.key(0), **kw)
+        return nn.declare(nn.LoRA(base, 2, key=random.key(1)), "layer/*", nn.Param)
 
     def theirs(**kw: Any) -> Any:
         return nnx.LoRALinear(
             6, 5, lora_rank=2, lora_dtype=kw.get("dtype"), lora_param_dtype=kw["param_dtype"], rngs=nnx.Rngs(0), **kw
         )
 
-    names = {"base/weight": ("kernel",), "base/bias": ("bias",), "down/weight": ("lora/lora_a",)}
+    names = {"layer/weight": ("kernel",), "layer/bias": ("bias",), "down/weight": ("lora/lora_a",)}
     return Case(ours, theirs, {**names, "up/weight": ("lora/lora_b",)}, (drawn(16, 6),))
 
 
@@ -89,7 +89,7 @@ def patches(x: np.ndarray, size: tuple[int, ...]) -> Case:
         return y.reshape(*y.shape[: y.ndim - len(size) - 1], -1, y.shape[-1])
 
     return Case(
-        lambda **kw: nn.PatchEmbedding(4, 5, size, init=ZEROS, key=random.key(0), **kw),
+        lambda **kw: nn.PatchEmbedding(4, 5, size, weight_init=ZEROS, key=random.key(0), **kw),
         lambda **kw: nnx.Conv(
             4, 5, size, size, padding="VALID", kernel_init=ZEROS_THERE, rngs=nnx.Rngs(0), **kw
         ),
@@ -158,10 +158,10 @@ def test_mixtures_are_the_documented_loop(k, capacity, groups):
         nn.MixtureOfExperts(
             lambda key: nn.Linear(4, 6, key=key),
             5,
-            features=4,
+            in_features=4,
             k=k,
-            capacity=capacity,
-            groups=groups,
+            capacity_factor=capacity,
+            num_groups=groups,
             key=random.key(0),
         )
     )
@@ -179,7 +179,7 @@ def test_mixtures_are_the_documented_loop(k, capacity, groups):
 
 
 def test_losses_of_a_mixture():
-    moe = wide(nn.MixtureOfExperts(lambda key: nn.Linear(4, 4, key=key), 5, features=4, k=2, key=random.key(0)))
+    moe = wide(nn.MixtureOfExperts(lambda key: nn.Linear(4, 4, key=key), 5, in_features=4, k=2, key=random.key(0)))
     x = RNG.normal(size=(24, 4))
     losses = moe(jnp.asarray(x), return_losses=True)[1]
     logits = x @ host(moe.router)
@@ -213,7 +213,7 @@ def adjacency(self_loops: bool, weights: np.ndarray | None = None) -> np.ndarray
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_graph_convolution_is_its_formula(outputs, self_loops, normalize, weighted):
-    layer = wide(nn.GraphConv(4, outputs, self_loops=self_loops, normalize=normalize, key=random.key(0)))
+    layer = wide(nn.GraphConv(4, outputs, add_self_loops=self_loops, normalize=normalize, key=random.key(0)))
     x, weights = RNG.normal(size=(NODES, 4)), RNG.uniform(0.5, 2, size=len(EDGES)) if weighted else None
     a = adjacency(self_loops, weights)
     if normalize:
@@ -229,7 +229,7 @@ def test_graph_convolution_is_its_formula(outputs, self_loops, normalize, weight
 @pytest.mark.parametrize("self_loops", [False, True])
 @pytest.mark.parametrize("size", [1.0, 1e3])  # logits whose exponentials overflow
 def test_graph_attention_is_its_formula(heads, self_loops, size):
-    layer = wide(nn.GraphAttention(4, 6, heads, self_loops=self_loops, key=random.key(0)))
+    layer = wide(nn.GraphAttention(4, 6, heads, add_self_loops=self_loops, key=random.key(0)))
     x = RNG.normal(size=(NODES, 4)) * size
     edges = [*EDGES.tolist(), *([(i, i) for i in range(NODES)] if self_loops else [])]
     s, r = [(x @ host(f.weight) + host(f.bias)).reshape(NODES, heads, -1) for f in (layer.sender, layer.receiver)]
@@ -289,7 +289,7 @@ def test_graphs_in_half_precision_sum_in_single(layer):
     x = np.abs(RNG.normal(size=(10_000, 4)))
     senders, receivers = jnp.arange(10_000), jnp.zeros(10_000, "int32")
     want = host(net(jnp.asarray(x), senders, receivers))[0]
-    half = nn.cast(net, params="bfloat16")
+    half = nn.cast(net, param_dtype="bfloat16")
     got = host(half(jnp.asarray(x, "bfloat16"), senders, receivers))[0]
     assert half(jnp.asarray(x, "bfloat16"), senders, receivers).dtype == jnp.bfloat16
     assert (abs(got - want) / abs(want).max()).max() < 0.02

@@ -70,7 +70,7 @@ OURS = {
     "while": lambda x: lax.while_loop(lambda v: v[0] < 3, lambda v: (v[0] + 1, v[1] * jnp.cos(x)), (0, x))[1],
     "cond": lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x),
     "jit": atled.jit(lambda x: jnp.exp(-x) * x),
-    "checkpoint": atled.checkpoint(lambda x: jnp.sin(jnp.cos(x))),
+    "remat": atled.remat(lambda x: jnp.sin(jnp.cos(x))),
     "custom": lambda x: cube(jnp.sin(x)),
     "custom jit": atled.jit(lambda x: cube(jnp.sin(x))),
     "vmap": atled.vmap(lambda x: x * jnp.log(x)),

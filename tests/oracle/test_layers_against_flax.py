@@ -23,8 +23,9 @@ KERNEL = {"weight": ("kernel",)}
 KERNEL_AND_BIAS = {**KERNEL, "bias": ("bias",)}
 TABLE = {"weight": ("embedding",)}
 STATISTICS = {**SAME_NAMES, "mean": ("mean",), "variance": ("var",)}
-ATTENTION_KERNELS = {f"{n}/weight": (f"{n}/kernel",) for n in ("query", "key", "value", "out")}
-ATTENTION = {**ATTENTION_KERNELS, **{f"{n}/bias": (f"{n}/bias",) for n in ("query", "key", "value", "out")}}
+PROJECTIONS = ("query", "key", "value", "out")
+ATTENTION_KERNELS = {f"{n}_proj/weight": (f"{n}/kernel",) for n in PROJECTIONS}
+ATTENTION = {**ATTENTION_KERNELS, **{f"{n}_proj/bias": (f"{n}/bias",) for n in PROJECTIONS}}
 CELL = {"input_weight": ("dense_i/kernel",), "state_weight": ("dense_h/kernel",), "bias": ("dense_h/bias",)}
 GATES = {
     "input_weight": tuple([f"{n}/kernel" for n in ("ii", "if_", "ig", "io")]),
@@ -45,7 +46,7 @@ SEQUENCE = drawn(8, 12, 10)
 
 def linear(inputs: int, outputs: int, x: np.ndarray, bias: bool = True) -> Case:
     return Case(
-        lambda **kw: nn.Linear(inputs, outputs, bias=bias, init=ZEROS, key=random.key(0), **kw),
+        lambda **kw: nn.Linear(inputs, outputs, use_bias=bias, weight_init=ZEROS, key=random.key(0), **kw),
         lambda **kw: nnx.Linear(inputs, outputs, use_bias=bias, kernel_init=ZEROS_THERE, rngs=nnx.Rngs(0), **kw),
         KERNEL_AND_BIAS if bias else KERNEL,
         (x,),
@@ -54,7 +55,7 @@ def linear(inputs: int, outputs: int, x: np.ndarray, bias: bool = True) -> Case:
 
 def embedding(inputs: tuple[np.ndarray, ...], call: Callable[..., Any]) -> Case:
     return Case(
-        lambda **kw: nn.Embedding(7, 6, init=ZEROS, key=random.key(0), **kw),
+        lambda **kw: nn.Embedding(7, 6, weight_init=ZEROS, key=random.key(0), **kw),
         lambda **kw: nnx.Embed(7, 6, embedding_init=ZEROS_THERE, rngs=nnx.Rngs(0), **kw),
         TABLE,
         inputs,
@@ -65,8 +66,8 @@ def embedding(inputs: tuple[np.ndarray, ...], call: Callable[..., Any]) -> Case:
 def conv(x: np.ndarray, size: Any, stride: Any = 1, padding: Any = "SAME", dilation: Any = 1, groups: int = 1) -> Case:
     return Case(
         lambda **kw: nn.Conv(
-            4, 8, size, stride=stride, padding=padding, dilation=dilation, groups=groups, init=ZEROS,
-            key=random.key(0), **kw,
+            4, 8, (size,) if isinstance(size, int) else size, strides=stride, padding=padding, dilation=dilation,
+            groups=groups, weight_init=ZEROS, key=random.key(0), **kw,
         ),
         lambda **kw: nnx.Conv(
             4, 8, size, stride, padding=padding, kernel_dilation=dilation, feature_group_count=groups,
@@ -81,7 +82,7 @@ def batch_norm(x: np.ndarray, training: bool = True, affine: bool = True, **sett
     theirs = {{"eps": "epsilon"}.get(n, n): v for n, v in settings.items()}
 
     def make(**kw: Any) -> Any:
-        made = nn.BatchNorm(x.shape[-1], scale=affine, bias=affine, **settings, **kw)
+        made = nn.BatchNorm(x.shape[-1], use_scale=affine, use_bias=affine, **settings, **kw)
         return made if training else made.eval()
 
     return Case(
@@ -97,7 +98,7 @@ def batch_norm(x: np.ndarray, training: bool = True, affine: bool = True, **sett
 
 def layer_norm(x: np.ndarray, scale: bool = True, bias: bool = True, eps: float = 1e-6) -> Case:
     return Case(
-        lambda **kw: nn.LayerNorm(x.shape[-1], eps=eps, scale=scale, bias=bias, **kw),
+        lambda **kw: nn.LayerNorm(x.shape[-1], eps=eps, use_scale=scale, use_bias=bias, **kw),
         lambda **kw: nnx.LayerNorm(
             x.shape[-1], epsilon=eps, use_scale=scale, use_bias=bias, rngs=nnx.Rngs(0), **kw
         ),
@@ -110,7 +111,8 @@ def attention(*inputs: np.ndarray, bias: bool = True, outputs: int | None = None
     context = inputs[1].shape[-1] if len(inputs) > 1 else None
     return Case(
         lambda **kw: nn.MultiHeadAttention(
-            8, 2, context=context, outputs=outputs, bias=bias, init=ZEROS, key=random.key(0), **kw
+            8, 2, in_kv_features=context, out_features=outputs, use_bias=bias, weight_init=ZEROS,
+            key=random.key(0), **kw,
         ),
         lambda **kw: nnx.MultiHeadAttention(
             2, 8, in_kv_features=context, out_features=outputs, use_bias=bias, decode=False,
@@ -133,7 +135,7 @@ def wide_attention(query: Any, key: Any, value: Any, mask: Any = None, is_causal
 
 def cell(theirs: str, names: dict[str, tuple[str, ...]]) -> Case:
     return Case(
-        lambda **kw: nn.LSTMCell(10, 24, init=ZEROS, state_init=ZEROS, key=random.key(0), **kw),
+        lambda **kw: nn.LSTMCell(10, 24, weight_init=ZEROS, recurrent_init=ZEROS, key=random.key(0), **kw),
         lambda **kw: getattr(nnx, theirs)(10, 24, rngs=nnx.Rngs(0), **ZERO_CELL, **kw),
         names,
         (*STATE, SEQUENCE[:, 0]),
@@ -148,7 +150,9 @@ def rnn(*state: np.ndarray, reverse: bool = False, unroll: int = 1) -> Case:
 
     return Case(
         lambda **kw: nn.RNN(
-            nn.LSTMCell(10, 24, init=ZEROS, state_init=ZEROS, key=random.key(0), **kw), reverse=reverse, unroll=unroll
+            nn.LSTMCell(10, 24, weight_init=ZEROS, recurrent_init=ZEROS, key=random.key(0), **kw),
+            reverse=reverse,
+            unroll=unroll,
         ),
         lambda **kw: nnx.RNN(
             nnx.OptimizedLSTMCell(10, 24, rngs=nnx.Rngs(0), **ZERO_CELL, **kw),
@@ -236,7 +240,7 @@ def test_dropout(name):
     """Zeros are as many as the rate says, the rest is as much larger, and gradients are where the rest is."""
     rate, axes = DROPOUT[name]
     x = np.abs(drawn(200, 150)) + 1
-    ours, theirs = nn.Dropout(rate, axes=axes), nnx.Dropout(rate, broadcast_dims=axes, rngs=nnx.Rngs(0))
+    ours, theirs = nn.Dropout(rate, broadcast_dims=axes), nnx.Dropout(rate, broadcast_dims=axes, rngs=nnx.Rngs(0))
     assert (ours.eval()(x) == x).all()
     more = {"key": random.key(0)} if 0 < rate < 1 else {}
     y, back = atled.vjp(lambda x: ours(x, **more), x)

@@ -39,12 +39,12 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
         each(losses.cross_entropy), optax.losses.softmax_cross_entropy_with_integer_labels, (3 * X, IDS),
     ),
     "cross_entropy, dense": (each(losses.cross_entropy), optax.losses.softmax_cross_entropy, (3 * X, SOFT)),
-    "cross_entropy, smoothing": (each(losses.cross_entropy, smoothing=0.1), smoothed, (X, IDS)),
+    "cross_entropy, smoothing": (each(losses.cross_entropy, label_smoothing=0.1), smoothed, (X, IDS)),
     "kl_divergence": (
         each(losses.kl_divergence), lambda x, y: optax.losses.kl_divergence(jax.nn.log_softmax(x), y), (X, SOFT),
     ),
     "kl_divergence, logs": (
-        each(losses.kl_divergence, log_targets=True),
+        each(losses.kl_divergence, log_target=True),
         lambda x, y: optax.losses.kl_divergence_with_log_targets(jax.nn.log_softmax(x), jax.nn.log_softmax(y)),
         (X, Y),
     ),

@@ -34,18 +34,18 @@ def test_classes(seed, average, zero):
     more = {"labels": np.arange(count), "average": average, "zero_division": zero}
     peers = ((metrics.Precision, sk.precision_score), (metrics.Recall, sk.recall_score), (metrics.F1, sk.f1_score))
     for ours, theirs in peers:
-        close(ours(count, average, zero).update(predicted, labels).result(), theirs(labels, predicted, **more))
+        close(ours(count, average, zero).update(predicted, labels).compute(), theirs(labels, predicted, **more))
     if zero == zero:
         more["zero_division"] = zero
         want = sk.jaccard_score(labels, predicted, **more)
-        close(metrics.IoU(count, average, zero).update(predicted, labels).result(), want)
+        close(metrics.IoU(count, average, zero).update(predicted, labels).compute(), want)
 
 
 @SEEDS
 def test_two_classes_and_counts(seed):
     predicted, labels, count = classes(seed)
-    close(metrics.Accuracy().update(predicted, labels).result(), sk.accuracy_score(labels, predicted))
-    matrix = metrics.ConfusionMatrix(count).update(predicted, labels).result()
+    close(metrics.Accuracy().update(predicted, labels).compute(), sk.accuracy_score(labels, predicted))
+    matrix = metrics.ConfusionMatrix(count).update(predicted, labels).compute()
     close(matrix, sk.confusion_matrix(labels, predicted, labels=np.arange(count)))
     p, y = predicted % 2, labels % 2
     for ours, theirs in (
@@ -53,8 +53,8 @@ def test_two_classes_and_counts(seed):
         (metrics.Recall, sk.recall_score),
         (metrics.F1, sk.f1_score),
     ):
-        close(ours().update(p, y).result(), theirs(y, p, zero_division=0.0))
-    close(metrics.IoU(2, "binary").update(p, y).result(), sk.jaccard_score(y, p, zero_division=0.0))
+        close(ours().update(p, y).compute(), theirs(y, p, zero_division=0.0))
+    close(metrics.IoU(2, "binary").update(p, y).compute(), sk.jaccard_score(y, p, zero_division=0.0))
 
 
 @SEEDS
@@ -62,7 +62,7 @@ def test_top_k(seed):
     r = np.random.RandomState(seed)
     scores, labels = r.randn(50, 6), r.randint(0, 6, 50)
     for k in (1, 2, 5):
-        got = metrics.TopK(k).update(scores, labels).result()
+        got = metrics.TopK(k).update(scores, labels).compute()
         close(got, sk.top_k_accuracy_score(labels, scores, k=k, labels=np.arange(6)))
 
 
@@ -80,24 +80,24 @@ def test_rankings(seed, digits):
     half = n // 2
     for ours, want in ((metrics.AUC(500), auc), (metrics.AveragePrecision(400), precision)):
         first, second = ours.update(scores[:half], labels[:half]), ours.update(scores[half:], labels[half:])
-        close((first | second).result(), want)
-        close(first.update(scores[half:], labels[half:]).result(), want)
+        close((first | second).compute(), want)
+        close(first.update(scores[half:], labels[half:]).compute(), want)
 
 
 @SEEDS
 def test_numbers(seed):
     r = np.random.RandomState(seed)
     x, y = r.randn(30), r.randn(30)
-    close(metrics.R2().update(x[:7], y[:7]).update(x[7:], y[7:]).result(), sk.r2_score(y, x))
+    close(metrics.R2().update(x[:7], y[:7]).update(x[7:], y[7:]).compute(), sk.r2_score(y, x))
     logits, labels = r.randn(30, 4), r.randint(0, 4, 30)
     p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     want = np.exp(sk.log_loss(labels, p, labels=np.arange(4)))
-    np.testing.assert_allclose(metrics.Perplexity().update(logits, labels).result(), want, rtol=1e-10)
+    np.testing.assert_allclose(metrics.Perplexity().update(logits, labels).compute(), want, rtol=1e-10)
 
 
 def test_constant_targets():
     same = np.ones(4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert metrics.R2().update(same, same).result() == sk.r2_score(same, same)
-        assert metrics.R2().update(np.arange(4.0), same).result() == sk.r2_score(same, np.arange(4.0))
+        assert metrics.R2().update(same, same).compute() == sk.r2_score(same, same)
+        assert metrics.R2().update(np.arange(4.0), same).compute() == sk.r2_score(same, np.arange(4.0))

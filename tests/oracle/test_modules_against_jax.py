@@ -296,7 +296,7 @@ def test_policies(library):
 def test_saved_by_policies(capsys):
     from atled.jax import ad_checkpoint as ad
 
-    f = lambda policy: atled.checkpoint(lambda x: atled.numpy.sin(atled.numpy.sin(x)), policy=policy)
+    f = lambda policy: atled.remat(lambda x: atled.numpy.sin(atled.numpy.sin(x)), policy=policy)
     counts = {}
     for name in ("Saveable", "Recompute"):
         ad.print_saved_residuals(f(lambda *_, name=name, **__: getattr(ad, name)), 0.5)

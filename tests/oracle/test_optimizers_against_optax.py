@@ -31,26 +31,29 @@ CASES = {  # ours, and theirs, which is made while JAX has 64 bits
     "adam": (optim.Adam(1e-2), lambda: optax.adam(1e-2)),
     "adam, numbers": (optim.Adam(0.03, b1=0.7, b2=0.99, eps=1e-3), lambda: optax.adam(0.03, b1=0.7, b2=0.99, eps=1e-3)),
     "adamw": (optim.AdamW(0.03), lambda: optax.adamw(0.03)),
-    "adamw, numbers": (optim.AdamW(0.03, decay=0.1, **ADAMW), lambda: optax.adamw(0.03, weight_decay=0.1, **ADAMW)),
+    "adamw, numbers": (
+        optim.AdamW(0.03, weight_decay=0.1, **ADAMW), lambda: optax.adamw(0.03, weight_decay=0.1, **ADAMW),
+    ),
     "adamw, decays": (
-        optim.AdamW(0.03, decay=0.5, decays="weight"),
+        optim.AdamW(0.03, weight_decay=0.5, weight_decay_mask="weight"),
         lambda: optax.adamw(0.03, weight_decay=0.5, mask=lambda p: marked(p, "weight")),
     ),
     "clip, sgd": (
-        optim.chain(optim.clip(0.5), optim.SGD(0.1)),
+        optim.chain(optim.clip_by_global_norm(0.5), optim.SGD(0.1)),
         lambda: optax.chain(optax.clip_by_global_norm(0.5), optax.sgd(0.1)),
     ),
     "clip, adamw": (
-        optim.chain(optim.clip(1.25), optim.AdamW(0.03, decay=0.1)),
+        optim.chain(optim.clip_by_global_norm(1.25), optim.AdamW(0.03, weight_decay=0.1)),
         lambda: optax.chain(optax.clip_by_global_norm(1.25), optax.adamw(0.03, weight_decay=0.1)),
     ),
     "clip, a limit that float32 lacks": (
-        optim.chain(optim.clip(0.1), optim.SGD(0.1)),
+        optim.chain(optim.clip_by_global_norm(0.1), optim.SGD(0.1)),
         lambda: optax.chain(optax.clip_by_global_norm(0.1), optax.sgd(0.1)),
     ),
     "groups": (
-        optim.groups({
-            "head": optim.SGD(0.05, momentum=0.9), "bias": None, "**": optim.chain(optim.clip(1.0), optim.Adam(0.02)),
+        optim.partition({
+            "head": optim.SGD(0.05, momentum=0.9), "bias": None,
+            "**": optim.chain(optim.clip_by_global_norm(1.0), optim.Adam(0.02)),
         }),
         lambda: optax.multi_transform(
             {
@@ -61,14 +64,15 @@ CASES = {  # ours, and theirs, which is made while JAX has 64 bits
         ),
     ),
     "sgd, cosine": (
-        optim.SGD(optim.cosine(0.1, 80, warmup=10, end=0.01), momentum=0.9),
+        optim.SGD(optim.cosine(0.1, 80, warmup_steps=10, end_value=0.01), momentum=0.9),
         lambda: optax.sgd(wide(optax.warmup_cosine_decay_schedule(0.0, 0.1, 10, 80, 0.01)), momentum=0.9),
     ),
     "adamw, linear": (
-        optim.AdamW(optim.linear(0.1, 70, end=0.02)), lambda: optax.adamw(wide(optax.linear_schedule(0.1, 0.02, 70))),
+        optim.AdamW(optim.linear(0.1, 70, end_value=0.02)),
+        lambda: optax.adamw(wide(optax.linear_schedule(0.1, 0.02, 70))),
     ),
     "adamw, linear, rates that float32 has": (
-        optim.AdamW(optim.linear(2**-3, 64, end=2**-6)),
+        optim.AdamW(optim.linear(2**-3, 64, end_value=2**-6)),
         lambda: optax.adamw(wide(optax.linear_schedule(2**-3, 2**-6, 64))),
     ),
 }  # fmt: skip
@@ -92,18 +96,18 @@ def test_hundred_steps(name):
 
 SCHEDULES = {
     "cosine": (optim.cosine(0.3, 70), lambda: optax.cosine_decay_schedule(0.3, 70)),
-    "cosine, end": (optim.cosine(0.3, 70, end=0.06), lambda: optax.cosine_decay_schedule(0.3, 70, alpha=0.2)),
+    "cosine, end": (optim.cosine(0.3, 70, end_value=0.06), lambda: optax.cosine_decay_schedule(0.3, 70, alpha=0.2)),
     "cosine, warmup": (
-        optim.cosine(0.3, 70, warmup=9, start=0.01, end=0.02),
+        optim.cosine(0.3, 70, warmup_steps=9, init_value=0.01, end_value=0.02),
         lambda: optax.warmup_cosine_decay_schedule(0.01, 0.3, 9, 70, 0.02),
     ),
     "linear": (optim.linear(0.3, 70), lambda: optax.linear_schedule(0.3, 0.0, 70)),
-    "linear, end above": (optim.linear(0.1, 70, end=0.3), lambda: optax.linear_schedule(0.1, 0.3, 70)),
+    "linear, end above": (optim.linear(0.1, 70, end_value=0.3), lambda: optax.linear_schedule(0.1, 0.3, 70)),
     "linear, warmup": (
-        optim.linear(0.3, 70, warmup=9, end=0.1),
+        optim.linear(0.3, 70, warmup_steps=9, end_value=0.1),
         lambda: optax.join_schedules([optax.linear_schedule(0.0, 0.3, 9), optax.linear_schedule(0.3, 0.1, 61)], [9]),
     ),
-    "warmup": (optim.warmup(0.3, 9, start=0.03), lambda: optax.linear_schedule(0.03, 0.3, 9)),
+    "warmup": (optim.warmup(0.3, 9, init_value=0.03), lambda: optax.linear_schedule(0.03, 0.3, 9)),
 }
 
 

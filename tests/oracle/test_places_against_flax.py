@@ -20,10 +20,11 @@ LINE, IMAGE = drawn(2, 11, 4), drawn(2, 7, 6, 4)
 
 
 def conv(x: np.ndarray, size: Any, outputs: int = 8, **settings: Any) -> Case:
-    names = {"stride": "strides", "dilation": "kernel_dilation", "groups": "feature_group_count"}
+    names = {"dilation": "kernel_dilation", "groups": "feature_group_count"}
     theirs = {names.get(n, n): v for n, v in settings.items()}
+    window = (size,) if isinstance(size, int) else size
     return Case(
-        lambda **kw: nn.Conv(4, outputs, size, init=ZEROS, key=random.key(0), **settings, **kw),
+        lambda **kw: nn.Conv(4, outputs, window, weight_init=ZEROS, key=random.key(0), **settings, **kw),
         lambda **kw: nnx.Conv(4, outputs, size, kernel_init=ZEROS_THERE, rngs=nnx.Rngs(0), **theirs, **kw),
         KERNEL_AND_BIAS,
         (x,),
@@ -38,7 +39,8 @@ def transposed(x: np.ndarray, size: Any, stride: Any = 1, padding: Any = "SAME",
     there = padding if isinstance(padding, str) else [(r - a, r - b) for r, (a, b) in zip(reach, padding, strict=True)]
     return Case(
         lambda **kw: nn.ConvTranspose(
-            4, 3, size, stride=stride, padding=padding, dilation=dilation, init=ZEROS, key=random.key(0), **kw
+            4, 3, lengths, strides=stride, padding=padding, dilation=dilation, weight_init=ZEROS,
+            key=random.key(0), **kw,
         ),
         lambda **kw: nnx.ConvTranspose(
             4, 3, size, stride, padding=there, kernel_dilation=dilation, transpose_kernel=True,
@@ -51,9 +53,9 @@ def transposed(x: np.ndarray, size: Any, stride: Any = 1, padding: Any = "SAME",
 
 def norm(kind: str, x: np.ndarray, scale: bool = True, bias: bool = True, eps: float = 1e-6, groups: int = 0) -> Case:
     count = x.shape[-1]
-    own, there = {"scale": scale, "eps": eps}, {"use_scale": scale, "epsilon": eps, "use_fast_variance": False}
+    own, there = {"use_scale": scale, "eps": eps}, {"use_scale": scale, "epsilon": eps, "use_fast_variance": False}
     if kind != "RMSNorm":
-        own, there = {**own, "bias": bias}, {**there, "use_bias": bias}
+        own, there = {**own, "use_bias": bias}, {**there, "use_bias": bias}
     more = (groups,) if groups else ()
     return Case(
         lambda **kw: getattr(nn, kind)(count, *more, **own, **kw),
@@ -66,12 +68,12 @@ def norm(kind: str, x: np.ndarray, scale: bool = True, bias: bool = True, eps: f
 CASES = {
     "conv 1d, CAUSAL": conv(LINE, 3, padding="CAUSAL"),
     "conv 1d, CAUSAL, even, dilation": conv(LINE, 4, padding="CAUSAL", dilation=2),
-    "conv 1d, CAUSAL, stride": conv(LINE, 3, padding="CAUSAL", stride=2),
+    "conv 1d, CAUSAL, stride": conv(LINE, 3, padding="CAUSAL", strides=2),
     "conv 1d, REFLECT": conv(LINE, 5, padding="REFLECT"),
     "conv 1d, REFLECT, even": conv(LINE, 4, padding="REFLECT"),
-    "conv 2d, REFLECT, stride, dilation": conv(IMAGE, (3, 2), padding="REFLECT", stride=2, dilation=(2, 1)),
+    "conv 2d, REFLECT, stride, dilation": conv(IMAGE, (3, 2), padding="REFLECT", strides=2, dilation=(2, 1)),
     "conv 2d, depthwise": conv(IMAGE, (3, 3), 8, groups=4),
-    "conv 2d, depthwise, one": conv(IMAGE, (3, 3), 4, groups=4, stride=2),
+    "conv 2d, depthwise, one": conv(IMAGE, (3, 3), 4, groups=4, strides=2),
     "transposed 1d": transposed(LINE, 3),
     "transposed 1d, even": transposed(LINE, 4),
     "transposed 1d, stride": transposed(LINE, 3, 2),
@@ -152,12 +154,12 @@ def test_max_pool(name):
 
 
 @pytest.mark.parametrize("name", POOLS)
-@pytest.mark.parametrize("count_padding", [False, True])
-def test_avg_pool(name, count_padding):
+@pytest.mark.parametrize("count_include_pad", [False, True])
+def test_avg_pool(name, count_include_pad):
     x, *window = POOLS[name]
     y, want, grad, want_grad = both(
-        lambda x: nn.avg_pool(x, *window, count_padding=count_padding),
-        lambda x: nnx.avg_pool(x, *window, count_include_pad=count_padding),
+        lambda x: nn.avg_pool(x, *window, count_include_pad=count_include_pad),
+        lambda x: nnx.avg_pool(x, *window, count_include_pad=count_include_pad),
         x,
     )
     np.testing.assert_allclose(y, want, rtol=2e-6, atol=2e-6)
@@ -182,7 +184,7 @@ def test_avg_pool_in_half_precision():
 def test_the_largest_singular_value():
     """Both iterate, from different vectors: where they end, both have it."""
     kernel, x = drawn(6, 5, seed=3), drawn(3, 6)
-    ours = nn.SpectralNorm(nn.Linear(6, 5, init=ZEROS, key=random.key(0)), iterations=100)
+    ours = nn.SpectralNorm(nn.Linear(6, 5, weight_init=ZEROS, key=random.key(0)), power_iterations=100)
     ours.weight = jnp.asarray(kernel)
     theirs = nnx.SpectralNorm(nnx.Linear(6, 5, rngs=nnx.Rngs(0)), n_steps=100, rngs=nnx.Rngs(1))
     theirs.layer_instance.kernel.set_value(jax.numpy.asarray(kernel))

@@ -138,7 +138,7 @@ def test_calls():
 
         def f(x, lib=lib):
             inner = lib.jit(lambda x: lib.numpy.dot(x, x))
-            return inner(x) + lib.checkpoint(lib.numpy.sin)(x)
+            return inner(x) + lib.remat(lib.numpy.sin)(x)
 
         cost = module.roofline(f)(rows((8, 8)))[1]
         assert (cost.flops, cost.unfused_flops, cost.hbm_bytes) == (1024, 1024 + 128, 768)

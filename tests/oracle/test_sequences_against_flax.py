@@ -30,7 +30,7 @@ IS_INSIDE = (np.arange(12) < LENGTHS[:, None])[..., None]
 
 
 def ours(name: str, **settings: Any) -> Any:
-    return CELLS[name][0](10, 24, init=ZEROS, state_init=ZEROS, key=random.key(0), **settings)
+    return CELLS[name][0](10, 24, weight_init=ZEROS, recurrent_init=ZEROS, key=random.key(0), **settings)
 
 
 def theirs(name: str, **settings: Any) -> Any:
@@ -132,7 +132,7 @@ def conv_run(dtype: str, compute: str | None, is_ours: bool) -> dict[str, np.nda
 
     def own(wi: Any, wh: Any, bias: Any, x: Any, c: Any, h: Any) -> Any:
         cell = nn.ConvLSTMCell(3, 4, (3, 2), dtype=compute, param_dtype=dtype, key=random.key(0))
-        cell.input.weight, cell.state.weight, cell.input.bias = wi, wh, bias
+        cell.input_conv.weight, cell.state_conv.weight, cell.input_conv.bias = wi, wh, bias
         return nn.RNN(cell)(x, (c, h), return_state=True)
 
     def other(wi: Any, wh: Any, bias: Any, x: Any, c: Any, h: Any) -> Any:
@@ -171,13 +171,14 @@ def test_convolutions_for_products():
 def test_grouped_queries_and_windows_are_those_of_jax():
     """The layer with its options, against JAX's function on the same queries, keys and values."""
     x = drawn(2, 9, 16)
-    layer = nn.MultiHeadAttention(16, 4, kv_heads=2, window=(3, 1), key=random.key(0)).eval()
+    layer = nn.MultiHeadAttention(16, 4, num_kv_heads=2, local_window_size=(3, 1), key=random.key(0)).eval()
     for is_causal in (False, True):
 
         def there(x: Any, is_causal: bool = is_causal) -> Any:
-            q, k, v = [(x @ np.asarray(p.weight)).reshape(2, 9, -1, 4) for p in (layer.query, layer.key, layer.value)]
+            parts = layer.query_proj, layer.key_proj, layer.value_proj
+            q, k, v = [(x @ np.asarray(p.weight)).reshape(2, 9, -1, 4) for p in parts]
             y = jax.nn.dot_product_attention(q, k, v, is_causal=is_causal, local_window_size=(3, 1))
-            return y.reshape(2, 9, 16) @ np.asarray(layer.out.weight)
+            return y.reshape(2, 9, 16) @ np.asarray(layer.out_proj.weight)
 
         own = atled.value_and_grad(lambda x, c=is_causal: jnp.sum(jnp.sin(layer(x, is_causal=c))))(x)
         want = jax.value_and_grad(lambda x, f=there: jax.numpy.sum(jax.numpy.sin(f(x))))(x)

@@ -74,7 +74,7 @@ MORE = {
     "lower": lambda a, v: jnp.tril(a),
     "split": lambda a, v: jnp.split(a, 2, axis=1)[1],
     "scan": lambda a, v: atled.lax.scan(lambda c, x: (c + a @ x, (a @ x).sum()), jnp.zeros(3), jnp.stack([v, v]))[0],
-    "remat": lambda a, v: atled.checkpoint(lambda a, v: a @ v)(a, v),
+    "remat": lambda a, v: atled.remat(lambda a, v: a @ v)(a, v),
     "dense": lambda a, v: jnp.cos(sparse.todense(a)) + 1,
 }
 

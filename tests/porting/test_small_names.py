@@ -170,7 +170,7 @@ def test_what_is_saved(capsys):
     ad_checkpoint.print_saved_residuals(f, *args)
     text = capsys.readouterr().out
     assert "f32[3] from the argument p['w']" in text and "output of cos from test_small_names.py" in text
-    ad_checkpoint.print_saved_residuals(atled.checkpoint(f), *args)
+    ad_checkpoint.print_saved_residuals(atled.remat(f), *args)
     assert "output of" not in capsys.readouterr().out
     ad_checkpoint.print_saved_residuals(lambda x, *, y: x * y, 1.0, y=2.0)
     assert "from the argument y" in capsys.readouterr().out

@@ -121,13 +121,13 @@ def _jit(w: Writer, depth: int, e: Equation, results: str) -> None:
 
 
 def policy(name: str | None) -> str:
-    """The keyword argument of `checkpoint`, or nothing."""
+    """The keyword argument of `remat`, or nothing."""
     return "" if name is None else f", policy=atled.checkpoint_policies.{name}"
 
 
-def _checkpoint(w: Writer, depth: int, e: Equation, results: str) -> None:
+def _remat(w: Writer, depth: int, e: Equation, results: str) -> None:
     body = w.function(depth, e.bodies[0], w.name("again"))
-    w.line(depth, f"{results} = atled.checkpoint({body}{policy(e.options['policy'])})({listed(e.operands)})")
+    w.line(depth, f"{results} = atled.remat({body}{policy(e.options['policy'])})({listed(e.operands)})")
 
 
 def _vmap(w: Writer, depth: int, e: Equation, results: str) -> None:
@@ -211,7 +211,7 @@ def _custom_vjp(w: Writer, depth: int, e: Equation, results: str) -> None:
 
 
 WRITE: dict[str, Callable[[Writer, int, Equation, str], None]] = {
-    "jit": _jit, "checkpoint": _checkpoint, "vmap": _vmap, "cond": _cond, "switch": _switch, "scan": _scan,
+    "jit": _jit, "remat": _remat, "vmap": _vmap, "cond": _cond, "switch": _switch, "scan": _scan,
     "fori_loop": _fori_loop, "bounded_while": _while, "while_loop": _while, "custom_jvp": _custom_jvp,
     "custom_vjp": _custom_vjp,
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Compositions of transforms, and what they must equal: values and differences of the reference, nothing of atled.
 
-A composition wraps the function itself (jit, checkpoint, vmap), takes a derivative of it, and wraps that (jit, vmap).
+A composition wraps the function itself (jit, remat, vmap), takes a derivative of it, and wraps that (jit, vmap).
 It is written down as Python after the program, and checked lane by lane: each lane of a batch is the derivative of
 the reference at that lane's arguments.
 """
@@ -20,7 +20,7 @@ from reference import Run, Values
 
 @dataclass(frozen=True)
 class Wrap:
-    """jit, checkpoint with a policy, or vmap with axes."""
+    """jit, remat with a policy, or vmap with axes."""
 
     kind: str
     policy: str | None = None
@@ -44,7 +44,7 @@ class Composition:
     seed: int
 
     def name(self) -> str:
-        """Such as `jit vmap grad checkpoint`, the outermost first."""
+        """Such as `jit vmap grad remat`, the outermost first."""
         name = self.derivative
         if self.between:
             name = name.replace(" of ", " " + " ".join(w.kind for w in reversed(self.between)) + " ")
@@ -137,7 +137,7 @@ def random_composition(choices: Choices, program: Program) -> Composition:
     """A composition that a program has."""
 
     def wrap(kind: str, shapes: list[Shape]) -> Wrap:
-        if kind == "checkpoint":
+        if kind == "remat":
             return Wrap(kind, policy=choices.of(POLICIES))
         if kind != "vmap":
             return Wrap(kind)
@@ -155,14 +155,14 @@ def random_composition(choices: Choices, program: Program) -> Composition:
     shapes = [v.shape for v in program.inputs]
     # a reverse-mode rule is batched only if the batch is inside the derivative
     inner = wraps((*_INNER, *[("vmap",)] * 4) if "custom_vjp" in program.kinds() else _INNER, shapes)
-    between = wraps(((), ("jit",), ("checkpoint",), ("jit", "checkpoint")), []) if " of " in derivative else ()
+    between = wraps(((), ("jit",), ("remat",), ("jit", "remat")), []) if " of " in derivative else ()
     more = {"tangents": shapes, "cotangents": _output_shapes(program, inner), "": []}[DERIVATIVES[derivative].takes]
     outer = wraps(_OUTER, [*shapes, *more])
     return Composition(inner, derivative, between, outer, choices.below(256))
 
 
 _INNER = (
-    (), (), ("checkpoint",), ("vmap",), ("jit",), ("jit", "checkpoint"), ("vmap", "checkpoint"), ("jit", "vmap"),
+    (), (), ("remat",), ("vmap",), ("jit",), ("jit", "remat"), ("vmap", "remat"), ("jit", "vmap"),
     ("vmap",),
 )  # fmt: skip
 _OUTER = (("jit",), ("jit",), (), ("vmap", "jit"), ("vmap",), ("vmap", "jit"), ("jit", "vmap"), ("vmap", "vmap", "jit"))

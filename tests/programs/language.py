@@ -66,7 +66,7 @@ FIRST_ORDER = (
     *UNARY, "scale", "constant", *BINARY, "where", "sum", "mean", "max", "cumsum", "matmul", *SHAPING,
 )  # fmt: skip
 NESTED = (
-    "jit", "checkpoint", "vmap", "cond", "switch", "scan", "fori_loop", "bounded_while", "custom_jvp", "custom_vjp",
+    "jit", "remat", "vmap", "cond", "switch", "scan", "fori_loop", "bounded_while", "custom_jvp", "custom_vjp",
     "while_loop",
 )  # fmt: skip
 THRESHOLDS = (0.0147, -0.3721, 0.2607, 0.7393)  # values do not meet these by chance
@@ -353,8 +353,8 @@ class Scope:
     def jit(self) -> None:
         self.call("jit")
 
-    def checkpoint(self) -> None:
-        self.call("checkpoint", policy=self.maker.choose(POLICIES))
+    def remat(self) -> None:
+        self.call("remat", policy=self.maker.choose(POLICIES))
 
     def custom_jvp(self) -> None:
         self.call("custom_jvp", closed=True)

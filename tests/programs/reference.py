@@ -157,6 +157,6 @@ def _while(run: Run, e: Equation, operands: Values, values: dict[int, Any]) -> V
 
 
 NESTED: dict[str, Callable[..., Values]] = {
-    "jit": _call, "checkpoint": _call, "custom_jvp": _call, "custom_vjp": _call, "vmap": _vmap, "cond": _choose,
+    "jit": _call, "remat": _call, "custom_jvp": _call, "custom_vjp": _call, "vmap": _vmap, "cond": _choose,
     "switch": _choose, "scan": _scan, "fori_loop": _fori_loop, "bounded_while": _while, "while_loop": _while,
 }  # fmt: skip

@@ -97,7 +97,7 @@ def transforms(m: Any, f: Any) -> dict[str, tuple[str, Callable[..., Any]]]:
         "grad(jit)": ("reverse", m.grad(m.jit(f))),
         "jvp": ("forward", m.jacfwd(f)),
         "vmap(grad)": ("reverse", lambda x: m.vmap(m.grad(f))(x[None])[0]),
-        "grad(checkpoint)": ("reverse", m.grad(m.checkpoint(f))),
+        "grad(remat)": ("reverse", m.grad(m.remat(f))),
         "grad(scan)": (
             "reverse",
             m.grad(lambda x: lax.scan(lambda c, _: (c + f(x), None), 0.0, None, length=2)[0] / 2),

@@ -53,13 +53,13 @@ def residual() -> Row:
 def low_rank() -> Row:
     layer = nn.LoRA(nn.Linear(4, 6, key=random.key(0)), 2, alpha=3.0, key=random.key(1))
     parts = {
-        "base": torch.nn.Linear(4, 6),
+        "layer": torch.nn.Linear(4, 6),
         "down": torch.nn.Linear(4, 2, bias=False),
         "up": torch.nn.Linear(2, 6, bias=False),
     }
     return Row(
-        nn.declare(layer, "base/*", nn.Param),
-        Holding(lambda m, x: m.base(x) + 1.5 * m.up(m.down(x)), **parts),
+        nn.declare(layer, "layer/*", nn.Param),
+        Holding(lambda m, x: m.layer(x) + 1.5 * m.up(m.down(x)), **parts),
         (drawn(5, 4),),
     )
 
@@ -73,7 +73,7 @@ def graph_conv(self_loops: bool) -> Row:
         return (arriving[:, None] * a * leaving) @ (x @ m.weight) + m.bias
 
     return Row(
-        nn.GraphConv(4, 3, self_loops=self_loops, key=random.key(0)),
+        nn.GraphConv(4, 3, add_self_loops=self_loops, key=random.key(0)),
         Holding(theirs, weight=numbers(4, 3), bias=numbers(3)),
         (drawn(NODES, 4),),
         lambda layer, x: layer(x, EDGES[:, 0], EDGES[:, 1]),
@@ -118,7 +118,7 @@ def test_layers_are_those_of_pytorch(row):
 
 def test_pieces_of_images_are_a_convolution_with_strides():
     there = torch.nn.Conv2d(3, 5, (2, 3), (2, 3))
-    conv = nn.load_state(nn.Conv(3, 5, (2, 3), key=random.key(0)), there.state_dict())
+    conv = nn.load_state_dict(nn.Conv(3, 5, (2, 3), key=random.key(0)), there.state_dict())
     layer = nn.PatchEmbedding(3, 5, (2, 3), key=random.key(0))
     layer.weight, layer.bias = conv.weight, conv.bias
     x = drawn(2, 4, 6, 3)
@@ -132,7 +132,7 @@ def test_mixtures_of_experts_and_their_gradients(k, capacity):
     """Against a loop over choices and tokens, which PyTorch differentiates."""
     count, tokens = 4, 20
     moe = nn.MixtureOfExperts(
-        lambda key: nn.Linear(6, 5, key=key), count, features=6, k=k, capacity=capacity, key=random.key(0)
+        lambda key: nn.Linear(6, 5, key=key), count, in_features=6, k=k, capacity_factor=capacity, key=random.key(0)
     )
     moe.experts.layers.bias = drawn(count, 5, seed=4)
     x, weight = drawn(tokens, 6) + 0.3, drawn(tokens, 5, seed=20)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_rows import Row, check, drawn, features_second, torch
+from torch_rows import Row, check, drawn, features_second, in_their_words, torch
 
 from atled import nn, random
 
@@ -14,7 +14,7 @@ from atled import nn, random
 def conv(count: int, size: int, inputs: int = 4, outputs: int = 8, **settings: Any) -> Row:
     """Convolutions over so many axes; the words for paddings differ."""
     shape = (2, *((9,), (8, 7), (5, 6, 4))[count - 1], inputs)
-    renamed = {n: v for n, v in settings.items() if n != "padding"}
+    renamed = in_their_words({n: v for n, v in settings.items() if n != "padding"})
     padding = settings.get("padding", "SAME")
     if padding == "CIRCULAR":
         renamed |= {"padding": settings.get("dilation", 1) * (size - 1) // 2, "padding_mode": "circular"}
@@ -48,7 +48,7 @@ def attention(*inputs: np.ndarray, mask: np.ndarray | None = None, is_causal: bo
 
     return Row(
         nn.MultiHeadAttention(8, 2, key=random.key(0), **settings),
-        torch.nn.MultiheadAttention(8, 2, batch_first=True, **settings),
+        torch.nn.MultiheadAttention(8, 2, batch_first=True, **in_their_words(settings)),
         inputs,
         lambda layer, *xs: layer(*xs, mask=mask, is_causal=is_causal),
         theirs,
@@ -93,7 +93,7 @@ MASK = np.random.RandomState(1).rand(2, 1, 5, 6) > 0.3
 ROWS = {
     "linear": Row(nn.Linear(6, 5, key=random.key(0)), torch.nn.Linear(6, 5), (drawn(2, 3, 6),)),
     "linear, no bias": Row(
-        nn.Linear(6, 5, bias=False, key=random.key(0)), torch.nn.Linear(6, 5, bias=False), (drawn(3, 6),)
+        nn.Linear(6, 5, use_bias=False, key=random.key(0)), torch.nn.Linear(6, 5, bias=False), (drawn(3, 6),)
     ),
     "stack": Row(
         nn.Stack(lambda key: nn.Linear(6, 6, key=key), 3, key=random.key(0)),
@@ -110,14 +110,14 @@ ROWS = {
     ),
     "conv 1d": conv(1, 3),
     "conv 1d, even": conv(1, 4),
-    "conv 1d, VALID, stride": conv(1, 3, padding="VALID", stride=2),
+    "conv 1d, VALID, stride": conv(1, 3, padding="VALID", strides=2),
     "conv 2d": conv(2, 3),
-    "conv 2d, number, stride": conv(2, 3, padding=1, stride=2),
+    "conv 2d, number, stride": conv(2, 3, padding=1, strides=2),
     "conv 2d, CIRCULAR": conv(2, 3, padding="CIRCULAR"),
     "conv 2d, CIRCULAR, dilation": conv(2, 3, padding="CIRCULAR", dilation=2),
     "conv 2d, dilation": conv(2, 3, dilation=2),
     "conv 2d, groups": conv(2, 3, groups=2),
-    "conv 2d, no bias": conv(2, 1, bias=False),
+    "conv 2d, no bias": conv(2, 1, use_bias=False),
     "conv 3d, VALID": conv(3, 2, padding="VALID"),
     "batch norm": batch_norm((16, 5)),
     "batch norm, images": batch_norm((3, 6, 7, 5)),
@@ -127,7 +127,7 @@ ROWS = {
     "dropout, everything": Row(nn.Dropout(1.0), torch.nn.Dropout(1.0), (VECTORS,)),
     "dropout, in use": Row(nn.Dropout(0.5).eval(), torch.nn.Dropout(0.5).eval(), (VECTORS,)),
     "attention": attention(TIME),
-    "attention, no bias": attention(TIME, bias=False),
+    "attention, no bias": attention(TIME, use_bias=False),
     "attention, causal": attention(TIME, is_causal=True),
     "attention, cross": attention(TIME, CONTEXT),
     "attention, cross, mask": attention(TIME, CONTEXT, mask=MASK),

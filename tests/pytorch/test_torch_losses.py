@@ -38,7 +38,7 @@ def info_nce(x: Any, y: Any) -> Any:
 CASES: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
     "cross_entropy": (each(losses.cross_entropy), peer(F.cross_entropy), (3 * X, IDS)),
     "cross_entropy, smoothing": (
-        each(losses.cross_entropy, smoothing=0.2), peer(F.cross_entropy, label_smoothing=0.2), (3 * X, IDS),
+        each(losses.cross_entropy, label_smoothing=0.2), peer(F.cross_entropy, label_smoothing=0.2), (3 * X, IDS),
     ),
     "cross_entropy, dense": (each(losses.cross_entropy), peer(F.cross_entropy), (3 * X, SOFT)),
     "cross_entropy, weights": (
@@ -52,7 +52,7 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
         (X, IDS),
     ),
     "linear_cross_entropy": (
-        lambda x, w, y: losses.linear_cross_entropy(x, w, y, chunk=4, smoothing=0.1),
+        lambda x, w, y: losses.linear_cross_entropy(x, w, y, chunk_size=4, label_smoothing=0.1),
         lambda x, w, y: F.cross_entropy(x @ w.T, y, label_smoothing=0.1),
         (X, Y, IDS % 6),
     ),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_rows import LIMIT, Row, check, drawn, features_second, largest, run_ours, run_theirs, torch
+from torch_rows import LIMIT, Row, check, drawn, features_second, in_their_words, largest, run_ours, run_theirs, torch
 
 from atled import nn, random
 
@@ -26,7 +26,9 @@ def shaped(count: int, features: int) -> np.ndarray:
 def conv(count: int, size: int, mode: str, **settings: Any) -> Row:
     """Paddings that repeat the input are as wide as SAME there."""
     padding = settings.get("dilation", 1) * (size - 1) // 2
-    theirs = getattr(T, f"Conv{count}d")(4, 8, size, padding=padding, padding_mode=mode.lower(), **settings)
+    theirs = getattr(T, f"Conv{count}d")(
+        4, 8, size, padding=padding, padding_mode=mode.lower(), **in_their_words(settings)
+    )
     ours = nn.Conv(4, 8, (size,) * count, padding=mode, key=random.key(0), **settings)
     return Row(ours, theirs, (shaped(count, 4),), their_call=features_second)
 
@@ -37,7 +39,7 @@ def depthwise() -> Row:
 
 
 def causal() -> Row:
-    ours = nn.Conv(4, 8, 3, padding="CAUSAL", dilation=2, key=random.key(0))
+    ours = nn.Conv1d(4, 8, 3, padding="CAUSAL", dilation=2, key=random.key(0))
     theirs = T.Conv1d(4, 8, 3, dilation=2)
     call = lambda layer, x: features_second(layer, T.functional.pad(x, (0, 0, 4, 0)))
     return Row(ours, theirs, (shaped(1, 4),), their_call=call)
@@ -48,7 +50,7 @@ def transposed(count: int, size: Any, padding: Any = 0, inputs: int = 4, outputs
         inputs, outputs, (size,) * count if isinstance(size, int) else size, padding=padding, key=random.key(0),
         **settings,
     )  # fmt: skip
-    theirs = getattr(T, f"ConvTranspose{count}d")(inputs, outputs, size, padding=padding, **settings)
+    theirs = getattr(T, f"ConvTranspose{count}d")(inputs, outputs, size, padding=padding, **in_their_words(settings))
     return Row(ours, theirs, (shaped(count, inputs),), their_call=features_second)
 
 
@@ -83,57 +85,57 @@ TIES = np.random.RandomState(0).randint(0, 3, (2, 8, 7, 3)).astype("f4")
 ROWS = {
     "conv 1d, REFLECT": conv(1, 5, "REFLECT"),
     "conv 2d, REFLECT, dilation": conv(2, 3, "REFLECT", dilation=2),
-    "conv 2d, REFLECT, stride": conv(2, 3, "REFLECT", stride=2),
+    "conv 2d, REFLECT, stride": conv(2, 3, "REFLECT", strides=2),
     "conv 1d, REPLICATE": conv(1, 5, "REPLICATE"),
-    "conv 2d, REPLICATE, dilation, stride": conv(2, 3, "REPLICATE", dilation=2, stride=2),
+    "conv 2d, REPLICATE, dilation, stride": conv(2, 3, "REPLICATE", dilation=2, strides=2),
     "conv 3d, REPLICATE": conv(3, 3, "REPLICATE"),
     "conv 2d, depthwise": depthwise(),
     "conv 1d, causal": causal(),
     "transposed 1d": transposed(1, 3),
-    "transposed 1d, padding": transposed(1, 4, 1, stride=2),
-    "transposed 1d, stride larger": transposed(1, 2, stride=4),
-    "transposed 1d, output padding": transposed(1, 3, 1, stride=2, output_padding=1),
-    "transposed 1d, padding larger than the window": transposed(1, 2, 3, stride=2),
-    "transposed 2d": transposed(2, (3, 4), (1, 2), stride=(2, 1), output_padding=(1, 0)),
-    "transposed 2d, dilation": transposed(2, 3, 1, stride=2, dilation=3, output_padding=2),
-    "transposed 2d, groups": transposed(2, (3, 2), 1, stride=2, groups=2),
-    "transposed 2d, depthwise": transposed(2, 3, 1, 4, 4, stride=2, groups=4),
-    "transposed 2d, no bias": transposed(2, 3, bias=False),
+    "transposed 1d, padding": transposed(1, 4, 1, strides=2),
+    "transposed 1d, stride larger": transposed(1, 2, strides=4),
+    "transposed 1d, output padding": transposed(1, 3, 1, strides=2, output_padding=1),
+    "transposed 1d, padding larger than the window": transposed(1, 2, 3, strides=2),
+    "transposed 2d": transposed(2, (3, 4), (1, 2), strides=(2, 1), output_padding=(1, 0)),
+    "transposed 2d, dilation": transposed(2, 3, 1, strides=2, dilation=3, output_padding=2),
+    "transposed 2d, groups": transposed(2, (3, 2), 1, strides=2, groups=2),
+    "transposed 2d, depthwise": transposed(2, 3, 1, 4, 4, strides=2, groups=4),
+    "transposed 2d, no bias": transposed(2, 3, use_bias=False),
     "transposed 2d, no batch": transposed(2, 3)._replace(inputs=(IMAGE[0],), their_call=features_first),
-    "transposed 3d, groups": transposed(3, 2, 0, stride=2, groups=2),
-    "max pool 1d": plain(nn.MaxPool(3, stride=2, padding=1), T.MaxPool1d(3, 2, 1), shaped(1, 3)),
+    "transposed 3d, groups": transposed(3, 2, 0, strides=2, groups=2),
+    "max pool 1d": plain(nn.MaxPool1d(3, strides=2, padding=1), T.MaxPool1d(3, 2, 1), shaped(1, 3)),
     "max pool 2d": plain(nn.MaxPool((2, 3)), T.MaxPool2d((2, 3)), IMAGE),
-    "max pool 2d, ties": plain(nn.MaxPool((3, 2), stride=(2, 1)), T.MaxPool2d((3, 2), (2, 1)), TIES),
-    "max pool 3d": plain(nn.MaxPool((2, 2, 2), stride=1), T.MaxPool3d(2, 1), shaped(3, 3)),
-    "avg pool 1d": plain(nn.AvgPool(2), T.AvgPool1d(2), shaped(1, 3)),
+    "max pool 2d, ties": plain(nn.MaxPool((3, 2), strides=(2, 1)), T.MaxPool2d((3, 2), (2, 1)), TIES),
+    "max pool 3d": plain(nn.MaxPool((2, 2, 2), strides=1), T.MaxPool3d(2, 1), shaped(3, 3)),
+    "avg pool 1d": plain(nn.AvgPool1d(2), T.AvgPool1d(2), shaped(1, 3)),
     "avg pool 2d": plain(
-        nn.AvgPool((3, 3), stride=2, padding=1), T.AvgPool2d(3, 2, 1, count_include_pad=False), IMAGE
+        nn.AvgPool((3, 3), strides=2, padding=1), T.AvgPool2d(3, 2, 1, count_include_pad=False), IMAGE
     ),
     "avg pool 2d, zeros count": plain(
-        nn.AvgPool((3, 2), stride=2, padding=1, count_padding=True), T.AvgPool2d((3, 2), 2, 1), IMAGE
+        nn.AvgPool((3, 2), strides=2, padding=1, count_include_pad=True), T.AvgPool2d((3, 2), 2, 1), IMAGE
     ),
     "avg pool 3d": plain(nn.AvgPool((2, 3, 2)), T.AvgPool3d((2, 3, 2)), shaped(3, 3)),
-    "adaptive avg 1d": plain(nn.AdaptiveAvgPool(4), T.AdaptiveAvgPool1d(4), shaped(1, 3)),
+    "adaptive avg 1d": plain(nn.AdaptiveAvgPool1d(4), T.AdaptiveAvgPool1d(4), shaped(1, 3)),
     "adaptive avg 2d": plain(nn.AdaptiveAvgPool((3, 2)), T.AdaptiveAvgPool2d((3, 2)), IMAGE),
     "adaptive avg 2d, more": plain(nn.AdaptiveAvgPool((11, 16)), T.AdaptiveAvgPool2d((11, 16)), IMAGE),
     "adaptive avg 2d, one": plain(nn.AdaptiveAvgPool((1, None)), T.AdaptiveAvgPool2d((1, None)), IMAGE),
     "adaptive avg 3d": plain(nn.AdaptiveAvgPool((2, 4, 3)), T.AdaptiveAvgPool3d((2, 4, 3)), shaped(3, 3)),
-    "adaptive max 1d": plain(nn.AdaptiveMaxPool(4), T.AdaptiveMaxPool1d(4), shaped(1, 3)),
+    "adaptive max 1d": plain(nn.AdaptiveMaxPool1d(4), T.AdaptiveMaxPool1d(4), shaped(1, 3)),
     "adaptive max 2d": plain(nn.AdaptiveMaxPool((3, None)), T.AdaptiveMaxPool2d((3, None)), IMAGE),
     "adaptive max 2d, more": plain(nn.AdaptiveMaxPool((11, 3)), T.AdaptiveMaxPool2d((11, 3)), IMAGE),
     "adaptive max 3d": plain(nn.AdaptiveMaxPool((2, 3, 4)), T.AdaptiveMaxPool3d((2, 3, 4)), shaped(3, 3)),
     "global avg": plain(nn.GlobalAvgPool(keepdims=True), T.AdaptiveAvgPool2d(1), IMAGE),
     "global max": plain(nn.GlobalMaxPool(keepdims=True), T.AdaptiveMaxPool2d(1), IMAGE),
     "rms norm": Row(nn.RMSNorm(6), T.RMSNorm(6, eps=1e-6), (drawn(3, 4, 6),)),
-    "rms norm, no scale": Row(nn.RMSNorm(6, scale=False), T.RMSNorm(6, 1e-6, False), (VECTORS,)),
+    "rms norm, no scale": Row(nn.RMSNorm(6, use_scale=False), T.RMSNorm(6, 1e-6, False), (VECTORS,)),
     "group norm": plain(nn.GroupNorm(4, 2, eps=1e-5), T.GroupNorm(2, 4), IMAGE),
     "group norm, no places": Row(nn.GroupNorm(6, 2, eps=1e-5), T.GroupNorm(2, 6), (VECTORS,)),
     "group norm, no parameters": plain(
-        nn.GroupNorm(4, 1, eps=1e-5, scale=False, bias=False), T.GroupNorm(1, 4, affine=False), IMAGE
+        nn.GroupNorm(4, 1, eps=1e-5, use_scale=False, use_bias=False), T.GroupNorm(1, 4, affine=False), IMAGE
     ),
     "instance norm 1d": plain(nn.InstanceNorm(4, eps=1e-5), T.InstanceNorm1d(4, affine=True), shaped(1, 4)),
     "instance norm 2d": plain(
-        nn.InstanceNorm(4, eps=1e-5, scale=False, bias=False), T.InstanceNorm2d(4), IMAGE
+        nn.InstanceNorm(4, eps=1e-5, use_scale=False, use_bias=False), T.InstanceNorm2d(4), IMAGE
     ),
     "weight norm, linear": weight_norm(nn.WeightNorm(linear()), T.Linear(6, 5), VECTORS),
     "weight norm, linear, other axis": weight_norm(nn.WeightNorm(linear(), axis=0), T.Linear(6, 5), VECTORS, 1),
@@ -148,13 +150,13 @@ ROWS = {
     ),
     "spectral norm, linear": spectral_norm(nn.SpectralNorm(linear()), T.Linear(6, 5), VECTORS),
     "spectral norm, conv": spectral_norm(
-        nn.SpectralNorm(image_conv(), iterations=3), T.Conv2d(4, 8, (3, 2)), IMAGE, n_power_iterations=3
+        nn.SpectralNorm(image_conv(), power_iterations=3), T.Conv2d(4, 8, (3, 2)), IMAGE, n_power_iterations=3
     ),
     "spectral norm, transposed": spectral_norm(
         nn.SpectralNorm(image_transposed(), axis=-2), T.ConvTranspose2d(4, 6, (3, 2)), IMAGE
     ),
     "spectral norm, stack": Row(
-        nn.Stack(lambda key: nn.SpectralNorm(nn.Conv(4, 4, 3, key=key)), 2, key=random.key(0)),
+        nn.Stack(lambda key: nn.SpectralNorm(nn.Conv1d(4, 4, 3, key=key)), 2, key=random.key(0)),
         T.Sequential(*[T.utils.parametrizations.spectral_norm(T.Conv1d(4, 4, 3, padding=1)) for _ in range(2)]),
         (shaped(1, 4),),
         their_call=features_second,
@@ -175,7 +177,7 @@ def test_spectral_norm_in_use():
     """With the vectors that training left, which do not change any more; random ones would cancel."""
     theirs = T.utils.parametrizations.spectral_norm(T.Linear(6, 5)).eval()
     row = Row(nn.SpectralNorm(linear()).eval(), theirs, (VECTORS,))
-    layer = nn.load_state(row.ours, theirs.state_dict())
+    layer = nn.load_state_dict(row.ours, theirs.state_dict())
     found, where = largest(run_ours(row, layer), run_theirs(row))
     assert found <= LIMIT, f"{found:.1e} at {where}"
 

@@ -35,8 +35,8 @@ def joined(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def check(row: Row, has_two_biases: bool) -> None:
     """Weights there and back, outputs, gradients."""
     weights = randomized(row.theirs)
-    layer = nn.load_state(row.ours, weights)
-    plain, back = {n: x.numpy() for n, x in weights.items()}, nn.state(layer)
+    layer = nn.load_state_dict(row.ours, weights)
+    plain, back = {n: x.numpy() for n, x in weights.items()}, nn.state_dict(layer)
     assert back.keys() == plain.keys()
     assert largest(*[d if has_two_biases else joined(d) for d in (back, plain)])[0] == 0
     floating = [i for i, x in enumerate(row.inputs) if x.dtype.kind == "f"]
@@ -49,7 +49,7 @@ def check(row: Row, has_two_biases: bool) -> None:
     (_, out), grads = atled.jit(atled.value_and_grad(loss, argnums=by, has_aux=True))(layer, *row.inputs)
     got = {f"output {i}": np.asarray(y) for i, y in enumerate(out)}
     got |= {f"gradient by input {i}": np.asarray(g) for i, g in zip(floating, grads[1:], strict=True)}
-    by_weights = nn.state(grads[0])
+    by_weights = nn.state_dict(grads[0])
     if not has_two_biases:  # each of them has the gradient of the sum
         by_weights |= {n: by_weights[n.replace("_hh", "_ih")] for n in by_weights if "bias_hh" in n}
     got |= {f"gradient by {n}": g for n, g in by_weights.items()}
@@ -132,16 +132,16 @@ def test_grouped_queries_windows_and_biases(kv_heads, name, window):
     positions = {
         "none": None,
         "alibi": nn.ALiBi(4),
-        "relative": nn.RelativePositions(4, 8, 12, init=nn.initializers.normal(1.0), key=random.key(1)),
+        "relative": nn.RelativePositions(4, 8, 12, weight_init=nn.initializers.normal(1.0), key=random.key(1)),
     }[name]
     layer = nn.MultiHeadAttention(
-        16, 4, kv_heads=kv_heads, positions=positions, window=window, key=random.key(0)
+        16, 4, num_kv_heads=kv_heads, positions=positions, local_window_size=window, key=random.key(0)
     ).eval()
     x = drawn(2, 9, 16)
-    weights = {n: torch.tensor(np.asarray(v)) for n, v in nn.state(layer, layout={}).items()}
+    weights = {n: torch.tensor(np.asarray(v)) for n, v in nn.state_dict(layer, layout={}).items()}
     there = torch.tensor(x, requires_grad=True)
     q, k, v = [
-        (there @ weights[f"{n}.weight"]).unflatten(-1, (-1, 4)).transpose(1, 2) for n in ("query", "key", "value")
+        (there @ weights[f"{n}_proj.weight"]).unflatten(-1, (-1, 4)).transpose(1, 2) for n in ("query", "key", "value")
     ]
     bias = torch.zeros(4, 9, 9)
     if name == "alibi":
@@ -153,7 +153,7 @@ def test_grouped_queries_windows_and_biases(kv_heads, name, window):
     if window is not None:
         seen &= torch.ones(9, 9, dtype=torch.bool).triu(-window[0])
     y = torch.nn.functional.scaled_dot_product_attention(q, k, v, bias.masked_fill(~seen, -math.inf), enable_gqa=True)
-    y = y.transpose(1, 2).flatten(2) @ weights["out.weight"]
+    y = y.transpose(1, 2).flatten(2) @ weights["out_proj.weight"]
     (y * torch.tensor(weight_of(y, 0))).sum().backward()
     out, back = atled.vjp(lambda x: layer(x, is_causal=True), x)
     got = {"output": np.asarray(out), "gradient": np.asarray(back(weight_of(out, 0))[0])}

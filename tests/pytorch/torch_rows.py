@@ -1,7 +1,7 @@
 """Layers against PyTorch's with its weights: outputs, gradients by all weights and inputs, weights there and back.
 
-Weights go over by `nn.load_state` and back by `nn.state`, as they would with a model of somebody else's. Errors are
-relative to the larger of 1 and the number itself; more than 2e-5 in float32 is a difference.
+Weights go over by `nn.load_state_dict` and back by `nn.state_dict`, as they would with a model of somebody else's.
+Errors are relative to the larger of 1 and the number itself; more than 2e-5 in float32 is a difference.
 """
 
 from __future__ import annotations
@@ -38,13 +38,18 @@ class Row(NamedTuple):
     their_call: Callable[..., Any] = lambda layer, *xs: layer(*xs)
 
 
+def in_their_words(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a layer of ours by the names that PyTorch has for them."""
+    return {{"strides": "stride", "use_bias": "bias"}.get(n, n): v for n, v in settings.items()}
+
+
 def features_second(layer: Any, x: Any) -> Any:
     """A call of a layer that has its features on the second axis."""
     return layer(x.movedim(-1, 1)).movedim(1, -1)
 
 
 def randomized(layer: Any) -> dict[str, Any]:
-    """Weights of a layer of PyTorch, drawn anew, as `load_state` takes them; what counts batches is left out."""
+    """Weights of a layer of PyTorch, drawn anew, as `load_state_dict` takes them; what counts batches is left out."""
     torch.manual_seed(0)
     with torch.no_grad():
         for parameter in layer.parameters():
@@ -85,14 +90,14 @@ def run_ours(row: Row, layer: Any) -> dict[str, np.ndarray]:
 
     by = (0, *[i + 1 for i in floating])
     (_, (out, after)), grads = atled.jit(atled.value_and_grad(loss, argnums=by, has_aux=True))(layer, *row.inputs)
-    by_weight = nn.state(grads[0])
+    by_weight = nn.state_dict(grads[0])
     for name in list(by_weight):  # one bias of ours is the sum of two there, each of which has its gradient
         if "bias_hh" in name:
             by_weight[name] = by_weight[name.replace("bias_hh", "bias_ih")]
     found = {f"output {i}": y for i, y in enumerate(out)}
     found |= {f"gradient by input {i}": g for i, g in zip(floating, grads[1:], strict=True)}
     found |= {f"gradient by {n}": g for n, g in by_weight.items()}
-    for name, x in nn.state(nn.buffers(after)).items():
+    for name, x in nn.state_dict(nn.buffers(after)).items():
         found[f"{name} afterwards"] = unbiased(row, layer, x) if name.endswith("var") else x
     return {n: np.asarray(x) for n, x in found.items()}
 
@@ -134,9 +139,9 @@ def kept(weights: dict[str, Any]) -> dict[str, np.ndarray]:
 def compared(row: Row) -> tuple[float, str]:
     """The largest error of a layer, and where it is."""
     weights = randomized(row.theirs)
-    layer = nn.load_state(row.ours, weights)
-    back = nn.state(layer)
-    for first, second in ((back, kept(weights)), (nn.state(nn.load_state(row.ours, back)), back)):
+    layer = nn.load_state_dict(row.ours, weights)
+    back = nn.state_dict(layer)
+    for first, second in ((back, kept(weights)), (nn.state_dict(nn.load_state_dict(row.ours, back)), back)):
         changed, where = largest(first, second)
         if changed:
             return np.inf, f"{where}, there and back"

@@ -12,6 +12,7 @@ import pytest
 
 import atled
 
+README = pathlib.Path(__file__).parents[2] / "README.md"
 PACKAGE = pathlib.Path(atled.__file__).parent
 BASE = {"core"}
 NUMERIC = {"core", "compiler", "engine", "ops", "transforms", "higher_order", "staging"}
@@ -61,7 +62,7 @@ LAZY = {
     "debug.py": {"atled"},
     "engine/array.py": {"atled.engine", "atled.engine.multiprocess"},
     "engine/compilation.py": {"atled.engine", "jaxlib.cpu"},
-    "engine/dispatch.py": {"atled.engine.multiprocess"},
+    "engine/launch_control.py": {"atled.engine.multiprocess"},
     "numpy/arithmetic.py": {"atled.higher_order.while_loop"},
     "engine/program_cache.py": {"atled.engine.multiprocess"},
     "engine/eager.py": {"atled.engine.nan_watch"},
@@ -264,3 +265,10 @@ def test_what_the_start_imports():
     assert {m for m in loaded if m.startswith("atled.higher_order.")} == {"atled.higher_order.call"}
     assert {room(PACKAGE / "/".join(m.split(".")[1:]) / "x") for m in loaded if m.count(".")} <= NUMERIC | {"numpy"}
     assert len(loaded) < 130
+
+
+def test_the_core_can_be_read_in_a_weekend():
+    """The README says how many lines that means."""
+    rooms = ("core", "compiler", "transforms", "higher_order", "staging")
+    lines = sum([f.read_text().count("\n") for room in rooms for f in (PACKAGE / room).rglob("*.py")])
+    assert lines <= 14_500 and "**The core can be read in a weekend**: 14,500 lines" in README.read_text()

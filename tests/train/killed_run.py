@@ -34,8 +34,9 @@ def main(directory, workers):
     rows = data.arrays(x=x, y=x[:, :4].argmax(1)).shuffle(3).random_map(noisy, 4).batch(32)
     held_out = data.arrays(x=x[:64], y=x[:64, :4].argmax(1)).batch(32)
     state = train.fit(
-        Net(key=random.key(0)), loss, rows, optim.AdamW(3e-3), steps=STEPS, key=random.key(1), workers=int(workers),
-        evaluate=held_out, every=10, checkpoint=checkpoints.Saver(directory, every=5, keep=2),
+        Net(key=random.key(0)), loss, rows, optim.AdamW(3e-3), steps=STEPS, key=random.key(1), num_workers=int(workers),
+        evaluation=train.Evaluation(held_out, every=10),
+        checkpoint=checkpoints.Saver(directory, every=5, max_to_keep=2),
         loggers=[train.TensorBoard(f"{directory}/board")], progress=False,
     )  # fmt: skip
     assert int(state.step) == STEPS and bool(jnp.isfinite(state.model.last.weight).all())

@@ -1,5 +1,6 @@
 """`train.fit` in hostile hands: what an attack found, each with the case that showed it."""
 
+import dataclasses
 import math
 import threading
 
@@ -31,7 +32,7 @@ def test_names_of_its_own(name):
             key=random.key(0), progress=False,
         )  # fmt: skip
     with pytest.raises(ValueError, match="are reserved names"):
-        run(2, hooks=[lambda r: r.log(**{name: 1.0})])
+        run(2, callbacks=[lambda r: r.log(**{name: 1.0})])
 
 
 def test_more_metrics_are_arrays():
@@ -50,26 +51,25 @@ def test_a_line_of_the_log_always_has_its_step(tmp_path):
     assert train.records(tmp_path) == [{"step": 1, "loss": 1.0}, {"step": 2, "loss": 1.0}]
 
 
-def series(values):
+def series(values, metrics_fn=lambda m, b: {"v": b["v"]}, **settings):
     """Options with which evaluations give these values, one after the other."""
     values = iter(values)
 
     def hook(run):
         if run.step % 5 == 0:
-            run.held_out = [{"v": np.full(1, next(values))}]
+            run.evaluation = dataclasses.replace(run.evaluation, batches=[{"v": np.full(1, next(values))}])
 
-    return {"evaluate": [{"v": np.ones(1)}], "measure": lambda m, b: {"v": b["v"]}, "every": 5, "hooks": [hook]}
+    evaluation = train.Evaluation([{"v": np.ones(1)}], metrics_fn, every=5, **settings)
+    return {"evaluation": evaluation, "callbacks": [hook]}
 
 
 def test_the_mode_is_not_ignored(tmp_path):
     with pytest.raises(TypeError, match="mode='max' must be an option of the saver"):
-        run(5, checkpoint=checkpoints.Saver(tmp_path, best="eval/v"), best="eval/v", mode="max", **series([1]))
-    with pytest.raises(ValueError, match='mode must be "min" or "max"'):
-        run(5, best="eval/v", mode="minimum", **series([1]))
+        run(5, checkpoint=checkpoints.Saver(tmp_path, best="eval/v"), **series([1], best="eval/v", mode="max"))
 
 
 def test_a_metric_that_is_nan_is_not_the_best():
-    assert int(run(30, best="eval/v", patience=3, **series([math.nan, 5, 4, 3, 2, 1])).step) == 30
+    assert int(run(30, **series([math.nan, 5, 4, 3, 2, 1], best="eval/v", patience=3)).step) == 30
 
 
 def test_the_best_is_saved_whenever_it_comes(tmp_path):
@@ -81,22 +81,22 @@ def test_the_best_is_saved_whenever_it_comes(tmp_path):
 
 def test_another_best_metric_begins_anew(tmp_path):
     run(10, checkpoint=checkpoints.Saver(tmp_path, every=5, best="eval/v"), **series([1, 1]))
-    options = {**series([9, 8, 7, 6]), "measure": lambda m, b: {"w": b["v"]}}
+    options = series([9, 8, 7, 6], lambda m, b: {"w": b["v"]}, patience=2)
     saver = checkpoints.Saver(tmp_path, every=5, best="eval/w")
-    assert int(run(30, checkpoint=saver, patience=2, **options).step) == 30
+    assert int(run(30, checkpoint=saver, **options).step) == 30
 
 
 def test_hooks_see_steps_that_are_taken(tmp_path):
     """A bad step is known before hooks run, if batches are skipped: the result does not depend on when one looks."""
 
     def hook(run):
-        run.state = optim.change(run.state, rate=0.1 / (1 + run.step))
+        run.state = optim.set_hyperparams(run.state, learning_rate=0.1 / (1 + run.step))
         run.log(mine=float(run.metrics["loss"]))
 
     found = []
-    for checkpoint, every in ((None, 1000), (tmp_path, 1)):
+    for checkpoint in (None, checkpoints.Saver(tmp_path)):
         log = Kept()
-        options = {"hooks": [hook], "nans": "skip", "optimizer": optim.SGD(0.1), "every": every}
+        options = {"callbacks": [hook], "nans": "skip", "optimizer": optim.SGD(0.1)}
         with pytest.warns(UserWarning, match="is skipped"):
             found.append(run(10, batches=poisoned(5), loggers=[log], checkpoint=checkpoint, **options))
         good = [(s, v) for s, v in log.seen if s != 6]
@@ -115,8 +115,8 @@ def test_an_error_waits_for_the_save(tmp_path, monkeypatch):
             raise RuntimeError("mine")
 
     with pytest.raises(RuntimeError, match="mine"):
-        run(8, every=4, checkpoint=tmp_path, hooks=[hook])
-    run(8, every=4, checkpoint=tmp_path)
+        run(8, checkpoint=checkpoints.Saver(tmp_path, every=4), callbacks=[hook])
+    run(8, checkpoint=checkpoints.Saver(tmp_path, every=4))
     assert [s for s, _ in losses(tmp_path)] == list(range(1, 9))
 
 
@@ -124,7 +124,7 @@ def test_the_end_of_data_that_nobody_knew(tmp_path):
     odd = data.arrays(x=X, y=Y).filter(lambda e: e["y"] != 0).batch(25)
     saver = checkpoints.Saver(tmp_path, every=4, best="eval/loss")
     for _ in range(2):
-        state = run(None, batches=odd, evaluate=held_out(), every=1000, checkpoint=saver)
+        state = run(None, batches=odd, evaluation=train.Evaluation(held_out(), every=1000), checkpoint=saver)
         last = train.records(tmp_path)[-1]
         assert set(last) == {"step", "loss", "norm", "eval/loss"} and last["step"] == int(state.step)
         found = saver.restore(step="best")
@@ -138,7 +138,7 @@ def test_stopping_beside_a_bad_step(tmp_path, nans):
         if run.step == 7:
             run.stop()
 
-    options = {"evaluate": held_out(), "every": 4, "checkpoint": tmp_path, "hooks": [hook]}
+    options = {"evaluation": train.Evaluation(held_out(), every=4), "checkpoint": tmp_path, "callbacks": [hook]}
     with pytest.warns(UserWarning, match="step 6"):
         state = run(20, batches=poisoned(5, 20), nans=nans, **options)
     found = train.records(tmp_path)
@@ -149,7 +149,7 @@ def test_stopping_beside_a_bad_step(tmp_path, nans):
 def test_a_bad_step_is_logged_where_the_model_is_evaluated_too():
     log = Kept()
     with pytest.raises(FloatingPointError):
-        run(10, batches=poisoned(5), evaluate=held_out(), every=6, loggers=[log])
+        run(10, batches=poisoned(5), evaluation=train.Evaluation(held_out(), every=6), loggers=[log])
     assert [s for s, _ in log.seen] == list(range(1, 7))
 
 
@@ -160,7 +160,7 @@ def test_modules_in_containers_are_evaluated_too():
         found.append(model["net"].training)
         return loss(model["net"], batch, key)
 
-    options = {"steps": 2, "key": random.key(0), "evaluate": held_out(), "progress": False}
+    options = {"steps": 2, "key": random.key(0), "evaluation": held_out(), "progress": False}
     train.fit({"net": net()}, boxed, rows(), optim.SGD(0.1), **options)
     assert set(found) == {True, False}
 
@@ -191,18 +191,18 @@ def test_the_key_is_left_alone():
 
 def test_more_epochs_go_on(tmp_path):
     for epochs, want in ((1, 10), (3, 30)):
-        assert int(run(None, epochs=epochs, checkpoint=tmp_path, every=5).step) == want
-    same(run(40, checkpoint=tmp_path, every=5), run(40))
+        assert int(run(None, epochs=epochs, checkpoint=checkpoints.Saver(tmp_path, every=5)).step) == want
+    same(run(40, checkpoint=checkpoints.Saver(tmp_path, every=5)), run(40))
 
 
 def test_what_a_call_asks_for_in_vain_is_said(tmp_path):
-    run(10, checkpoint=tmp_path, every=5)
-    with pytest.warns(UserWarning, match=r"goes on with the optimizer that it began with, AdamW\(rate=0.01"):
-        run(15, checkpoint=tmp_path, every=5, optimizer=optim.AdamW(0.5))
+    run(10, checkpoint=checkpoints.Saver(tmp_path, every=5))
+    with pytest.warns(UserWarning, match=r"goes on with the optimizer that it began with, AdamW\(learning_rate=0.01"):
+        run(15, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=optim.AdamW(0.5))
     with pytest.warns(UserWarning, match="goes on with the key that it began with"):
-        run(20, checkpoint=tmp_path, every=5, key=random.key(5))
+        run(20, checkpoint=checkpoints.Saver(tmp_path, every=5), key=random.key(5))
     with pytest.warns(UserWarning, match="is at step 20 already"):
-        run(10, checkpoint=tmp_path, every=5)
+        run(10, checkpoint=checkpoints.Saver(tmp_path, every=5))
     checkpoints.Saver(tmp_path / "own", wait=True).save(3, train.State(net(), optim.AdamW(1e-2), key=random.key(1)))
     with pytest.raises(checkpoints.CheckpointError, match="that fit did not write"):
         run(10, checkpoint=tmp_path / "own")
@@ -231,14 +231,23 @@ def test_loggers_may_change_what_they_get(tmp_path):
         def log(self, step, values):
             values.clear()
 
-    run(10, loggers=[Clearing()], checkpoint=tmp_path, every=5, evaluate=held_out(), best="eval/loss")
+    run(
+        10,
+        loggers=[Clearing()],
+        checkpoint=tmp_path,
+        evaluation=train.Evaluation(held_out(), every=5, best="eval/loss"),
+    )
     assert checkpoints.Saver(tmp_path, best="eval/loss").restore(step="best") is not None
 
 
 def test_the_loss_of_a_smaller_batch_weighs_less():
     log = Kept()
-    state = run(3, evaluate=data.arrays(x=X[:21], y=Y[:21]).batch(20, drop_last=False), every=3, loggers=[log])
-    want = float(loss(state.evaluated(), {"x": X[:21], "y": Y[:21]}, None))
+    state = run(
+        3,
+        evaluation=train.Evaluation(data.arrays(x=X[:21], y=Y[:21]).batch(20, drop_last=False), every=3),
+        loggers=[log],
+    )
+    want = float(loss(state.eval_model(), {"x": X[:21], "y": Y[:21]}, None))
     assert math.isclose(log.seen[-1][1]["eval/loss"], want, rel_tol=1e-5)
 
 
@@ -246,7 +255,7 @@ def test_the_loss_of_a_smaller_batch_weighs_less():
 def test_evaluation_is_tried_before_training(wrong):
     seen = []
     with pytest.raises((KeyError, TypeError, ValueError)):
-        run(5, hooks=[seen.append], evaluate=wrong)
+        run(5, callbacks=[seen.append], evaluation=wrong)
     assert not seen
 
 
@@ -279,41 +288,45 @@ def test_a_resumed_run_goes_on_with_its_optimizer(tmp_path):
         optim.SGD(optim.linear(0.1, 100), momentum=0.9), optim.SGD(0.1, momentum=0.9, nesterov=True),
     )):  # fmt: skip
         place = tmp_path / str(number)
-        run(10, checkpoint=place, every=5, optimizer=first)
+        run(10, checkpoint=checkpoints.Saver(place, every=5), optimizer=first)
         for steps in (15, 20):  # the second time, the checkpoint is one of the resumed run
-            with pytest.warns(UserWarning, match=r"goes on with the optimizer that it began with, SGD\(rate=Falling"):
-                state = run(steps, checkpoint=place, every=5, optimizer=other)
+            with pytest.warns(
+                UserWarning, match=r"goes on with the optimizer that it began with, SGD\(learning_rate=WarmupDecay"
+            ):
+                state = run(steps, checkpoint=checkpoints.Saver(place, every=5), optimizer=other)
         assert state.optimizer == first
         same(state, whole)
 
 
 def test_functions_of_an_optimizer_are_those_of_the_call(tmp_path):
-    run(10, checkpoint=tmp_path, every=5, optimizer=optim.SGD(lambda t: 0.1))
-    run(12, checkpoint=tmp_path, every=5, optimizer=optim.SGD(lambda t: 0.1))  # no warning: it is the same code
+    run(10, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=optim.SGD(lambda t: 0.1))
+    run(
+        12, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=optim.SGD(lambda t: 0.1)
+    )  # no warning: it is the same code
     with pytest.warns(UserWarning, match="another function .*lambda.* in its optimizer"):
-        state = run(15, checkpoint=tmp_path, every=5, optimizer=optim.SGD(lambda t: 0.2))
-    assert abs(float(state.memory.scheduled["rate"]) - 0.2) < 1e-6
-    run(17, checkpoint=tmp_path, every=5, optimizer=optim.SGD(lambda t: 0.2))
+        state = run(15, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=optim.SGD(lambda t: 0.2))
+    assert abs(float(state.opt_state.scheduled["learning_rate"]) - 0.2) < 1e-6
+    run(17, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=optim.SGD(lambda t: 0.2))
 
 
 def test_an_optimizer_that_is_not_defined_here(tmp_path):
     class Mine(optim.SGD):
         pass
 
-    run(10, checkpoint=tmp_path, every=5, optimizer=Mine(0.1))
+    run(10, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=Mine(0.1))
     Mine.__qualname__ = "Yours"
-    with pytest.warns(UserWarning, match=r"not data that can be restored; it goes on with SGD\(rate=0.5"):
-        state = run(15, checkpoint=tmp_path, every=5, optimizer=optim.SGD(0.5))
+    with pytest.warns(UserWarning, match=r"not data that can be restored; it goes on with SGD\(learning_rate=0.5"):
+        state = run(15, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=optim.SGD(0.5))
     assert type(state.optimizer) is optim.SGD
 
 
 @pytest.mark.parametrize("best", ["eval/los", "los", "accuracy"])
 def test_a_misspelt_best_is_found_before_the_first_step(tmp_path, best):
     seen = []
-    options = {"checkpoint": tmp_path, "evaluate": held_out(), "measure": None}
+    options = {"checkpoint": tmp_path, "evaluation": train.Evaluation(held_out(), best=best)}
     with pytest.raises(ValueError, match=f"best='{best}' must be a metric of the run; it has"):
         train.fit(
-            net(), lambda m, b, key=None: (loss(m, b, key), {"acc": 1.0}), rows(), optim.SGD(0.1), steps=20, best=best,
+            net(), lambda m, b, key=None: (loss(m, b, key), {"acc": 1.0}), rows(), optim.SGD(0.1), steps=20,
             key=random.key(0), has_aux=True, progress=False, loggers=[seen], **options,
         )  # fmt: skip
     assert not seen
@@ -323,11 +336,11 @@ def test_a_best_metric_of_the_loss_or_of_a_hook(tmp_path):
     def with_accuracy(model, batch, key):
         return loss(model, batch, key), {"acc": jnp.float32(1.0)}
 
-    own = {"steps": 6, "key": random.key(0), "progress": False, "every": 2}
-    for best, hooks in (("acc", ()), ("own", [lambda r: r.log(own=1.0)]), ("norm", ())):
+    own = {"steps": 6, "key": random.key(0), "progress": False}
+    for best, callbacks in (("acc", ()), ("own", [lambda r: r.log(own=1.0)]), ("norm", ())):
         train.fit(
-            net(), with_accuracy, rows(), optim.SGD(0.1), best=best, hooks=hooks, has_aux=True,
-            checkpoint=tmp_path / best, **own,
+            net(), with_accuracy, rows(), optim.SGD(0.1), callbacks=callbacks, has_aux=True,
+            checkpoint=checkpoints.Saver(tmp_path / best, every=2, best=best), **own,
         )  # fmt: skip
 
 
@@ -339,8 +352,10 @@ def test_no_data_is_an_error(nothing):
 
 def test_an_extra_evaluation_at_the_end_does_not_use_up_patience(tmp_path):
     """A run in two calls stops where the whole one does, wherever it was interrupted."""
-    options = {"optimizer": optim.SGD(optim.joined([0.05, 5.0], [6])), "evaluate": held_out(), "every": 2,
-               "best": "eval/loss", "patience": 2, "nans": None}  # fmt: skip
+    evaluation = train.Evaluation(held_out(), every=2, best="eval/loss", patience=2)
+    options = {
+        "optimizer": optim.SGD(optim.join_schedules([0.05, 5.0], [6])), "evaluation": evaluation, "nans": None,
+    }  # fmt: skip
     whole = run(40, **options)
     for first in (3, 5, 7, 8, 9):
         run(first, checkpoint=tmp_path / str(first), **options)

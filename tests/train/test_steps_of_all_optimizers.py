@@ -30,7 +30,7 @@ OPTIMIZERS = {
     "SAM": optim.SAM(optim.Adam(1e-2)),
     "LBFGS": optim.LBFGS(),
     "LossScale": optim.LossScale(optim.Adam(1e-2)),
-    "plateau": optim.chain(optim.Adam(1e-2), optim.plateau()),
+    "plateau": optim.chain(optim.Adam(1e-2), optim.reduce_on_plateau()),
     "average": optim.average(optim.Adam(1e-2), decay=0.9),
     "accumulate": optim.accumulate(optim.Adam(3e-2), 2),
 }
@@ -47,7 +47,7 @@ def test_steps_make_the_loss_smaller_without_a_warning(name, caplog):
     assert seen[-1] < 0.8 * seen[0] and len(step.compiles) == 1 and not caplog.records
     assert float(metrics["norm"]) < 100  # not that of a larger loss
     assert (np.asarray(state.model.norm.mean) != 0).all()  # statistics are those of the model, not of where SAM looked
-    used = state.evaluated()
+    used = state.eval_model()
     assert not used.training and np.isfinite(float(loss(used, X, Y, None)))
 
 

@@ -18,7 +18,7 @@ from atled.core.array import type_of
 from atled.core.trace import entered, state
 from atled.core.types import Linear, Zero
 from atled.scipy import special
-from atled.transforms.masked_derivatives import Masked
+from atled.transforms.masked_tangents import Masked
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "ops"))
 import cases

@@ -35,7 +35,7 @@ WAYS = {
     "scan": (lambda f: lambda x: lax.scan(lambda c, v: (c, f(v)), 0.0, x)[1], (3,)),
     "pmap": (lambda f: lambda x: atled.pmap(f)(x[None]), (1, 3)),
     "shard_map": (lambda f: atled.shard_map(f, mesh=mesh, in_specs=over, out_specs=over), (3,)),
-    "checkpoint": (lambda f: atled.checkpoint(f), (3,)),
+    "checkpoint": (lambda f: atled.remat(f), (3,)),
     "ahead of time": (lambda f: lambda x: atled.jit(f).lower(x).compile()(x), (3,)),
     "jvp": (lambda f: lambda x: atled.jvp(f, (x,), (x,))[0], (3,)),
 }

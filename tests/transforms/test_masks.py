@@ -54,7 +54,7 @@ GUARDS = {
     "solve": (solved, [0, -0.0625]),
     "while": (lambda x: repeated(x, max_steps=3), [0, np.log(4) ** 2 + 2 * np.log(4)]),
     "cond in scan": (in_cases, [0, 0.25]),
-    "checkpoint": (atled.checkpoint(lambda x: jnp.where(x > 0, jnp.log(x), 0.0)), [0, 0.25]),
+    "checkpoint": (atled.remat(lambda x: jnp.where(x > 0, jnp.log(x), 0.0)), [0, 0.25]),
     "around a call": (lambda x: jnp.where(x > 0, atled.jit(lambda x: jnp.log(x) * x)(x), 0), [0, 1 + np.log(4)]),
     "calls in calls": (
         lambda x: jnp.where(x > 0, atled.jit(lambda x: atled.jit(jnp.sqrt)(x * 2.0) ** 2)(x), 0.0), [0, 2.0]

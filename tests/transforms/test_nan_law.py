@@ -38,7 +38,7 @@ def ways(f, is_direct):
         "jvp(jit)": lambda x: atled.jvp(atled.jit(f), (x,), (one(x),))[1],
         "vmap(grad)": lambda x: atled.vmap(atled.grad(f))(x[None]),
         "grad(vmap)": lambda x: atled.grad(lambda x: jnp.sum(atled.vmap(f)(x)))(x[None]),
-        "checkpoint": atled.grad(atled.checkpoint(f)),
+        "checkpoint": atled.grad(atled.remat(f)),
         "jacfwd": atled.jacfwd(f),
         "jacrev": atled.jacrev(f),
         "scan": atled.grad(lambda x: lax.scan(lambda c, _: (c + f(x), None), 0.0, length=2)[0]),

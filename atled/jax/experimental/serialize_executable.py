@@ -22,7 +22,7 @@ from atled.core.sharding import Mesh, NamedSharding, PartitionSpec
 from atled.core.types import ArrayType
 from atled.engine import client, compilation, compile_options, disk_cache, executable, placement, program_cache
 from atled.engine.executable import Executable
-from atled.engine.placement import Spread
+from atled.engine.placement import MeshPlacement
 from atled.staging.aot import Compiled, Traced, TracedFunction
 from atled.staging.jit_signature import Arguments, Options, Signature
 
@@ -163,7 +163,7 @@ def _shown(machine: Sequence[str]) -> str:
 
 def _place(where: Any) -> Any:
     """The placement of a program, in a form that another process can read."""
-    if not isinstance(where, Spread):
+    if not isinstance(where, MeshPlacement):
         return where.id
     mesh = where.mesh
     devices = [d.id for d in mesh.flat]
@@ -196,4 +196,4 @@ def _place_again(said: Any, there: Sequence[Any], chosen: Sequence[Any] | None) 
     _, shape, names, specs = said
     mesh = Mesh(np.asarray(devices, object).reshape(shape), names)
     ins, outs = (tuple([NamedSharding(mesh, PartitionSpec(*s)) for s in part]) for part in specs)
-    return Spread(mesh, ins, outs)
+    return MeshPlacement(mesh, ins, outs)

@@ -4,4 +4,4 @@ __all__ = ["ifrt_programs"]
 
 
 class ifrt_programs:  # noqa: N801
-    """Programs for the plugins of a remote runtime: there are none."""
+    """An empty namespace: IFRT programs are not supported."""

@@ -17,8 +17,8 @@ from atled.core.trace import bind, bottom, responsible
 from atled.core.types import ArrayType, Zero
 from atled.jax import attributes
 from atled.ops import shape
-from atled.transforms.masked_derivatives import users_rule
-from atled.transforms.vmap import Partly
+from atled.transforms.masked_tangents import users_rule
+from atled.transforms.vmap import PartlyBatched
 
 Rule = Callable[..., Any]
 jvps: dict[Any, Rule] = {}  # by primitive: f(primals, tangents, **params)
@@ -177,7 +177,7 @@ class UserOp(Op):
         elif not isinstance(dims, Sequence):
             dims = [dims] * len(out)
         front = [x if d in (0, None) else _to_front(x, d) for x, d in zip(out, dims, strict=True)]
-        return Partly(front, [d is not None for d in dims])
+        return PartlyBatched(front, [d is not None for d in dims])
 
 
 def _to_front(x: Any, axis: int) -> Any:

@@ -216,4 +216,4 @@ def _spread(program: Program, ins: Sequence[NamedSharding | None], outs: Sequenc
         return None
     whole = NamedSharding(mesh, PartitionSpec())
     given = [s or whole for s in ins] or [whole] * len(program.inputs)
-    return placement.Spread(mesh, tuple(given), tuple(outs) or (None,) * len(program.outputs))
+    return placement.MeshPlacement(mesh, tuple(given), tuple(outs) or (None,) * len(program.outputs))

@@ -10,9 +10,10 @@ import atled.numpy as jnp
 from atled import lax
 from atled.core import errors
 from atled.core.array import Array, ArrayLike
+from atled.core.former_names import formerly
 from atled.core.trace import Tracer
 from atled.higher_order.custom_derivatives import custom_vjp
-from atled.higher_order.remat import checkpoint
+from atled.higher_order.remat import remat
 from atled.nn.losses.classification import of_labels
 from atled.nn.losses.loss_reductions import (
     between,
@@ -27,13 +28,14 @@ from atled.nn.losses.loss_reductions import (
 )
 
 
+@formerly(smoothing="label_smoothing", chunk="chunk_size")
 def linear_cross_entropy(
     x: ArrayLike,
     weight: ArrayLike,
     labels: ArrayLike,
     *,
-    chunk: int = 512,
-    smoothing: float = 0.0,
+    chunk_size: int = 512,
+    label_smoothing: float = 0.0,
     z_loss: float = 0.0,
     where: ArrayLike | None = None,
     weights: ArrayLike | None = None,
@@ -48,23 +50,23 @@ def linear_cross_entropy(
 
     Args:
         x: `(*tokens, features)`, such as the output of the last block.
-        weight: `(classes, features)`, such as `nn.Embedding.weight`; for `nn.Linear`, `weight.T`.
+        weight: `(classes, features)`, such as the `weight` of an `nn.Embedding`; of an `nn.Linear`, `weight.T`.
         labels: integers `(*tokens)`.
-        chunk: the number of tokens whose logits are in memory at a time. Each chunk takes tokens from the whole array
-            (strided), so that every device has its share if the tokens are split over devices.
+        chunk_size: the number of tokens whose logits are in memory at a time. Each chunk takes tokens from the whole
+            array (strided), so that every device has its share if the tokens are split over devices.
 
     >>> from atled import random
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
     >>> x, weight, labels = jnp.ones((5, 2)), jnp.zeros((10, 2)), jnp.arange(5)
-    >>> round(float(losses.linear_cross_entropy(x, weight, labels, chunk=2)), 4)
+    >>> round(float(losses.linear_cross_entropy(x, weight, labels, chunk_size=2)), 4)
     2.3026
     """
     name = "linear_cross_entropy"
     check_reduction(name, reduction)
-    settings = (_plain("smoothing", smoothing), _plain("z_loss", z_loss))
-    between(name, "smoothing", smoothing, 0, 1)
-    between(name, "chunk", chunk, 1)
+    settings = (_plain("label_smoothing", label_smoothing), _plain("z_loss", z_loss))
+    between(name, "label_smoothing", label_smoothing, 0, 1)
+    between(name, "chunk_size", chunk_size, 1)
     numbers(name, "x", x)
     numbers(name, "weight", weight)
     x, weight = jnp.asarray(x), jnp.asarray(weight)
@@ -89,7 +91,7 @@ def linear_cross_entropy(
     given = factors(name, mask, weights, jnp.zeros(shape, wide))
     labels, counts = within(name, "labels", labels, 0, len(weight), wide)
     counts = counts if given is None else counts * given
-    parts = _Chunks(shape, int(chunk))
+    parts = _Chunks(shape, int(chunk_size))
     if reduction is None:
         return parts.joined(_losses(parts.split(x), parts.split(labels), weight, settings)) * counts
     total = _total(parts.split(x), parts.split(labels), parts.split(counts), weight, settings)
@@ -137,7 +139,7 @@ def _product(a: Any, b: Any, axes: tuple[int, int]) -> Any:
 def _losses(x: Any, labels: Any, weight: Any, settings: tuple[float, float]) -> Any:
     """The losses of chunks; logits are recomputed in the backward pass."""
 
-    @checkpoint
+    @remat
     def one(x: Any, labels: Any, weight: Any) -> Any:
         return of_labels(_product(x, weight, (1, 1)), labels, *settings)[0]
 
@@ -152,16 +154,16 @@ def _total(x: Any, labels: Any, counts: Any, weight: Any, settings: tuple[float,
 
 def _total_and_gradients(x: Any, labels: Any, counts: Any, weight: Any, settings: tuple[float, float]) -> Any:
     """The sum and its residuals: gradients with respect to x and weight, and the losses."""
-    smoothing, z_loss = settings
+    label_smoothing, z_loss = settings
     classes = jnp.arange(len(weight))
 
     def one(by_weight: Any, given: Any) -> Any:
         x, labels, counts = given
         logits = _product(x, weight, (1, 1))
-        losses, log_total, powers, total = of_labels(logits, labels, smoothing, z_loss)
+        losses, log_total, powers, total = of_labels(logits, labels, label_smoothing, z_loss)
         is_label = classes == labels[:, None]
         softmax = powers * ((1 + 2 * z_loss * log_total) / total)[:, None]
-        by_logits = jnp.where(is_label, softmax - (1 - smoothing), softmax) - smoothing / len(weight)
+        by_logits = jnp.where(is_label, softmax - (1 - label_smoothing), softmax) - label_smoothing / len(weight)
         by_logits = (by_logits * counts[:, None]).astype(x.dtype)
         by_x = _product(by_logits, weight, (1, 0))
         return by_weight + _product(by_logits, x, (0, 0)), (losses, by_x)

@@ -8,6 +8,7 @@ import atled.numpy as jnp
 from atled.core import errors
 from atled.core.array import Array, ArrayLike, is_array_like, type_of
 from atled.core.axes import check_axis
+from atled.core.former_names import formerly
 from atled.nn.activations import log_softmax, one_hot, sigmoid, softmax, softplus
 from atled.nn.losses.loss_reductions import (
     alike,
@@ -23,11 +24,12 @@ from atled.nn.losses.regression import pair
 from atled.transforms.grad import stop_gradient
 
 
+@formerly(smoothing="label_smoothing")
 def cross_entropy(
     logits: ArrayLike,
     labels: ArrayLike,
     *,
-    smoothing: float = 0.0,
+    label_smoothing: float = 0.0,
     z_loss: float = 0.0,
     axis: int = -1,
     where: ArrayLike | None = None,
@@ -42,7 +44,7 @@ def cross_entropy(
     Args:
         logits: `(*examples, classes)`, or the classes at another `axis`.
         labels: integers `(*examples)`, or floating-point numbers of the shape of the logits, one row summing to 1.
-        smoothing: label smoothing: the fraction of uniform probability mixed into the labels.
+        label_smoothing: label smoothing: the fraction of uniform probability mixed into the labels.
         z_loss: the coefficient of log(sum(exp(logits)))**2, which is added to keep logits from drifting.
         where: booleans `(*examples)`; labels that are not selected may be any numbers.
 
@@ -57,7 +59,7 @@ def cross_entropy(
     Array([0.693, 0.049], dtype=float32)
     """
     name = "cross_entropy"
-    between(name, "smoothing", smoothing, 0, 1)
+    between(name, "label_smoothing", label_smoothing, 0, 1)
     logits = numbers(name, "logits", logits)
     at = check_axis(f"losses.{name}", axis, logits.ndim)
     if logits.shape[at] == 0:
@@ -74,14 +76,14 @@ def cross_entropy(
         labels = chosen(mask, integers(name, "labels", labels, shape, f"the logits without axis {axis}"))
     logits = chosen(mask, jnp.moveaxis(logits, at, -1), more=1)
     if is_dense:
-        values = _of_dense(logits, labels, smoothing, z_loss)
+        values = _of_dense(logits, labels, label_smoothing, z_loss)
     else:
         labels, factor = within(name, "labels", labels, 0, logits.shape[-1], logits.dtype)
-        values = of_labels(logits, labels, smoothing, z_loss)[0] * factor
+        values = of_labels(logits, labels, label_smoothing, z_loss)[0] * factor
     return reduced(name, values, mask, weights, reduction)
 
 
-def of_labels(logits: Any, labels: Any, smoothing: Any, z_loss: Any) -> tuple[Any, Any, Any, Any]:
+def of_labels(logits: Any, labels: Any, label_smoothing: Any, z_loss: Any) -> tuple[Any, Any, Any, Any]:
     """The cross entropy of each example with an integer label, and log(sum(exp(logits))); classes are last.
 
     Also exp(logits - max) and its sum, from which softmax is computed.
@@ -93,17 +95,17 @@ def of_labels(logits: Any, labels: Any, smoothing: Any, z_loss: Any) -> tuple[An
     target = (
         jnp.take_along_axis(logits, labels[..., None], -1)[..., 0] - top
     )  # not from `shifted`, which then needs no memory
-    if not _is_zero(smoothing):
-        target = (1 - smoothing) * target + smoothing * jnp.mean(shifted, -1)
+    if not _is_zero(label_smoothing):
+        target = (1 - label_smoothing) * target + label_smoothing * jnp.mean(shifted, -1)
     values, logsumexp = log_total - target, log_total + top
     values = values if _is_zero(z_loss) else values + z_loss * jnp.square(logsumexp)
     return values, logsumexp, powers, total
 
 
-def _of_dense(logits: Any, labels: Any, smoothing: Any, z_loss: Any) -> Any:
+def _of_dense(logits: Any, labels: Any, label_smoothing: Any, z_loss: Any) -> Any:
     """The cross entropy of each example whose labels are probabilities."""
-    if not _is_zero(smoothing):
-        labels = (1 - smoothing) * labels + smoothing / logits.shape[-1]
+    if not _is_zero(label_smoothing):
+        labels = (1 - label_smoothing) * labels + label_smoothing / logits.shape[-1]
     shifted, top = _shifted(logits)
     log_total = jnp.log(jnp.sum(jnp.exp(shifted), -1))
     values = -_expectation(labels, shifted - log_total[..., None])
@@ -125,11 +127,12 @@ def _expectation(probabilities: Any, logs: Any) -> Any:
     return jnp.sum(probabilities * jnp.where((probabilities == 0) & jnp.isneginf(logs), 0, logs), -1)
 
 
+@formerly(log_targets="log_target")
 def kl_divergence(
     logits: ArrayLike,
     targets: ArrayLike,
     *,
-    log_targets: bool = False,
+    log_target: bool = False,
     axis: int = -1,
     where: ArrayLike | None = None,
     weights: ArrayLike | None = None,
@@ -137,7 +140,7 @@ def kl_divergence(
 ) -> Array:
     """sum(p * (log p - log q)) for each example, with q = softmax(logits) and the targets p.
 
-    Log-probabilities are logits, too. With `log_targets`, p = softmax(targets), as for a teacher's logits.
+    Log-probabilities are logits, too. With `log_target`, p = softmax(targets), as for a teacher's logits.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
@@ -151,7 +154,7 @@ def kl_divergence(
     logits, targets = jnp.moveaxis(logits, at, -1), jnp.moveaxis(targets, at, -1)
     mask = selection(name, where, logits.shape[:-1])
     logits, targets = chosen(mask, logits, targets, more=1)
-    if log_targets:
+    if log_target:
         logs = log_softmax(targets)
         targets = jnp.exp(logs)
     else:

@@ -46,7 +46,7 @@ def _distributions(file: str, names: str) -> list[Any]:
 bernoulli, betabinom, binom, geom, multinomial, nbinom, poisson = _distributions(
     "discrete", "bernoulli betabinom binom geom multinomial nbinom poisson"
 )
-beta, chi2, expon, gamma, pareto, uniform = _distributions("half_line", "beta chi2 expon gamma pareto uniform")
+beta, chi2, expon, gamma, pareto, uniform = _distributions("bounded_support", "beta chi2 expon gamma pareto uniform")
 cauchy, gennorm, gumbel_l, gumbel_r, laplace, logistic, norm, t, truncnorm = _distributions(
     "real_line", "cauchy gennorm gumbel_l gumbel_r laplace logistic norm t truncnorm"
 )

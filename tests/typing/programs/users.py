@@ -88,7 +88,7 @@ def jacobians() -> None:
 
 
 def rematerialized() -> None:
-    @atled.checkpoint
+    @atled.remat
     def layer(x: Array) -> Array:
         return jnp.tanh(x)
 
@@ -96,7 +96,7 @@ def rematerialized() -> None:
 
 
 def rematerialized_with_options() -> None:
-    @atled.checkpoint(prevent_cse=False)
+    @atled.remat(prevent_cse=False)
     def layer(x: Array) -> Array:
         return jnp.tanh(x)
 
@@ -390,11 +390,11 @@ def attention() -> None:
     out, residual = nn.dot_product_attention(q, q, q, return_residual=True)
     assert_type(out, Array)
     assert_type(residual, Array)
-    assert_type(nn.memory_efficient_attention(q, q, q, chunk=2), Array)
+    assert_type(nn.memory_efficient_attention(q, q, q, chunk_size=2), Array)
 
 
 def pooled() -> None:
-    assert_type(nn.max_pool(x[..., None], 2) + nn.avg_pool(x[..., None], 2, padding=[(0, 1)]).sum(), Array)
+    assert_type(nn.max_pool(x[..., None], (2,)) + nn.avg_pool(x[..., None], (2,), padding=[(0, 1)]).sum(), Array)
 
 
 def losses_of_selected_examples() -> None:
@@ -451,5 +451,5 @@ def scores() -> None:
 
 
 def clipped_gradients() -> None:
-    optim.chain(optim.clip(lambda step: 1.0), optim.SGD(0.1))
-    assert_type(optim.norm(params), Array)
+    optim.chain(optim.clip_by_global_norm(lambda step: 1.0), optim.SGD(0.1))
+    assert_type(optim.global_norm(params), Array)

@@ -24,7 +24,7 @@ lax.igamma(x, "a")  # error: a string is no array
 lax.dynamic_slice(x, "a", (1,))  # error: a position is numbers
 nn.relu6("a")  # error: a string is no array
 nn.softmax(x, axis="rows")  # error: axes are numbers
-nn.max_pool([1.0], 2)  # error: a list is no array
+nn.max_pool([1.0], (2,))  # error: a list is no array
 nn.dot_product_attention(x, x)  # error: values are needed
 nn.losses.cross_entropy("a", x)  # error: a string is no array
 nn.losses.squared_error(x, x, where=[True, False, True])  # error: a list is no array
@@ -36,4 +36,4 @@ special.gammaln("x")  # error: a string is no array
 linalg.solve(x)  # error: two operands are needed
 linalg.lu_solve(x, x)  # error: a pair is needed
 metrics.auc("a", x)  # error: a string is no array
-optim.clip("1")  # error: a string is no number
+optim.clip_by_global_norm("1")  # error: a string is no number

@@ -1,1 +1,1 @@
-"""A stub of `jax.experimental.array_serialization`: it has one name, in `serialization`."""
+"""A stub of `jax.experimental.array_serialization`, so that Orbax can be imported."""

@@ -1,4 +1,4 @@
-"""The disk cache directory, `settings.cache_dir`, with JAX's API."""
+"""The disk cache directory, the setting `cache_dir`, with JAX's API."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def roofline_and_grad(
 
 
 def _recorded(f: Callable[..., Any], args: Any, is_derived: bool, is_backward_only: bool) -> tuple[Program, Any]:
-    """The program that is looked at, and the shapes of its results."""
+    """The program to analyze, and the shapes of its results."""
     if not is_derived:
         return make_program(f, return_shape=True)(*args)
     out = eval_shape(f, *args)
@@ -244,7 +244,7 @@ def _held(values: set[Any]) -> int:
 
 
 def _largest(results: list[RooflineResult]) -> RooflineResult:
-    """The largest of each number."""
+    """The maximum of each field over the results."""
     axes = {axis for r in results for axis in (*r.ici_bytes, *r.ici_latency)}
 
     def largest(field: str) -> Any:

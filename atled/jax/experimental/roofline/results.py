@@ -14,8 +14,9 @@ class RooflineResult:
     """Operations, bytes of memory and bytes sent along each mesh axis, all for one device.
 
     `flops` and `hbm_bytes` are those of matrix products, and assume that the compiler fuses everything else into
-    them; the `unfused` ones are of all ops, each of which reads its operands from memory and writes its results there.
-    `peak_hbm_bytes` is what values take that are alive at the same time. `ici_latency` counts steps of communication.
+    them; those that begin with `unfused_` are of all ops, each of which reads its operands from memory and writes its
+    results there. `peak_hbm_bytes` is what values take that are alive at the same time. `ici_latency` counts steps of
+    communication.
 
     >>> first = RooflineResult(flops=3, ici_bytes={"x": 4}, peak_hbm_bytes=8)
     >>> both = first + RooflineResult(flops=4, ici_bytes={"x": 1}, peak_hbm_bytes=5)  # one after the other

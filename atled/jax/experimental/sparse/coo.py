@@ -58,7 +58,7 @@ class Matrix(JAXSparse):
 
 
 def checked_matrix(name: str, x: Any) -> Any:
-    """A dense matrix."""
+    """The argument as an array; raises if it is not a matrix."""
     x = jnp.asarray(x)
     if x.ndim != 2:
         raise ValueError(errors.explained(f"{name}: the array must be a matrix; got {describe(x)}."))
@@ -66,7 +66,7 @@ def checked_matrix(name: str, x: Any) -> Any:
 
 
 def checked(name: str, cls: Any, x: Any) -> Any:
-    """A sparse matrix of a format."""
+    """The argument; raises if it is not a sparse matrix of the format `cls`."""
     if not isinstance(x, cls):
         raise TypeError(errors.explained(f"{name}: the argument must be a {cls.__name__} matrix; got {describe(x)}."))
     return x
@@ -122,7 +122,7 @@ class COO(Matrix):
         return BCOO((self.data, jnp.stack([self.row, self.col], -1)), shape=self.shape)
 
     def transpose(self, axes: Any = None) -> COO:
-        """Rows as columns."""
+        """The transposed matrix."""
         if axes is not None:
             raise NotImplementedError(errors.explained(f"COO.transpose: axes must be None; got {axes}."))
         flags = {"rows_sorted": self._cols_sorted, "cols_sorted": self._rows_sorted}

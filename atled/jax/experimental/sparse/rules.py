@@ -1,8 +1,8 @@
 """Rules of ops for sparse arrays, for `sparsify`: one for each class of ops, in `RULES`.
 
 Ops without sparse operands run unchanged. Between ops, a value may be an array, a `BCOO`, or one of two lazy forms that
-are only converted when an op requires it: `Spread`, a value broadcast to more axes, and `Filled`, entries of an array
-whose other elements are some number other than zero.
+are only converted when an op requires it: `Broadcast`, a value broadcast to more axes, and `Filled`, entries of an
+array whose other elements are some number other than zero.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from atled.jax.experimental.sparse.bcoo import BCOO, stored
 from atled.jax.experimental.sparse.layout import sum_duplicates
 from atled.ops import contraction, conversion, convolution, elementwise, indexing, reduction, shape
 from atled.ops.elementwise_family import Elementwise
-from atled.staging.named_call import ensure_compile_time_eval
+from atled.staging.compile_time_eval import ensure_compile_time_eval
 
 DENSE = "sparse.todense"  # the name that marks a value to be converted to a dense array
 
 
-class Spread(NamedTuple):
+class Broadcast(NamedTuple):
     """A value broadcast to more axes: its axis i is axis `axes[i]` of the shape."""
 
     value: Any
@@ -69,11 +69,11 @@ def _settled(x: Any) -> Any:
     """A value as an array or a `BCOO`."""
     if type(x) is Filled:
         raise _missing(x.op, "of a sparse array is dense, because it is not zero where the array is")
-    return x.made() if type(x) is Spread else x
+    return x.made() if type(x) is Broadcast else x
 
 
 def _is_sparse(x: Any) -> bool:
-    return isinstance(x, BCOO) or type(x) is Filled or (type(x) is Spread and isinstance(x.value, BCOO))
+    return isinstance(x, BCOO) or type(x) is Filled or (type(x) is Broadcast and isinstance(x.value, BCOO))
 
 
 # -- running a program ------------------------------------------------------------------------------------------------
@@ -86,8 +86,8 @@ def run(program: Program, operands: Sequence[Any]) -> list[Any]:
     for e in program.equations:
         values = [read(v) for v in e.operands]
         rule = None
-        if type(e.op) is shape.Broadcast and type(values[0]) is not Spread and type(values[0]) is not Filled:
-            env[e.results[0]] = Spread(values[0], e.op.shape, e.op.axes)
+        if type(e.op) is shape.Broadcast and type(values[0]) is not Broadcast and type(values[0]) is not Filled:
+            env[e.results[0]] = Broadcast(values[0], e.op.shape, e.op.axes)
             continue
         if any([_is_sparse(x) for x in values]):
             rule = RULES.get(type(e.op)) or (_elementwise if isinstance(e.op, Elementwise) else None)
@@ -114,7 +114,7 @@ def _call(op: Any, *operands: Any) -> Any:
 
 def _dense(x: Any) -> Any:
     """An array that a sparse one can be multiplied with, before broadcasting."""
-    return x.thin() if type(x) is Spread else x.value if type(x) is Literal else x
+    return x.thin() if type(x) is Broadcast else x.value if type(x) is Literal else x
 
 
 def _multiply(op: Any, x: Any, y: Any) -> Any:
@@ -123,7 +123,7 @@ def _multiply(op: Any, x: Any, y: Any) -> Any:
     if _is_sparse(x) and _is_sparse(y):
         if x is y and x.unique_indices:
             return x.with_data(x.data * x.data)
-        return products.bcoo_multiply_sparse(*[v.thin() if type(v) is Spread else v for v in (x, y)])
+        return products.bcoo_multiply_sparse(*[v.thin() if type(v) is Broadcast else v for v in (x, y)])
     mat, other = (x, y) if _is_sparse(x) else (y, x)
     mat = _settled(mat)
     return mat.with_data(products.bcoo_multiply_dense(mat, jnp.asarray(_dense(other), mat.dtype)))
@@ -149,7 +149,7 @@ def _add(op: Any, x: Any, y: Any) -> Any:
         return _elementwise(op, x, y)
     is_sub = type(op) is elementwise.Sub
     if _is_sparse(x) and _is_sparse(y):
-        if any([type(v) is Spread and v.value.shape != v.shape for v in (x, y)]):
+        if any([type(v) is Broadcast and v.value.shape != v.shape for v in (x, y)]):
             raise _missing(op.name, "of sparse arrays needs arrays of the same shape")
         x, y = _settled(x), _settled(y)
         if (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):
@@ -158,8 +158,8 @@ def _add(op: Any, x: Any, y: Any) -> Any:
     mat, other = (x, y) if _is_sparse(x) else (y, x)
     if is_sub:
         raise _missing("sub", "of a sparse and a dense array is dense")
-    mat, full = _settled(mat), type(other) is not Spread or 1 not in other.thin().shape
-    is_scalar = type(other) is Literal or type_of(other.value if type(other) is Spread else other).ndim == 0
+    mat, full = _settled(mat), type(other) is not Broadcast or 1 not in other.thin().shape
+    is_scalar = type(other) is Literal or type_of(other.value if type(other) is Broadcast else other).ndim == 0
     if mat.ndim and (is_scalar or not full):
         raise _missing("add", "of a sparse array and a smaller dense one would make the sparse one dense")
     return mat.todense() + _settled(other)
@@ -186,12 +186,12 @@ def _pattern(op: Any, operands: Sequence[Any]) -> tuple[BCOO, list[Any], list[An
             numbers.append(m.data)
             fills.append(x.fill if type(x) is Filled else np.zeros((), m.dtype))
         else:
-            value = x.value if type(x) in (Literal, Spread) else x
+            value = x.value if type(x) in (Literal, Broadcast) else x
             known = value.known() if isinstance(value, Tracer) else value
             if type_of(value).ndim or known is None:
                 raise _missing(op.name)
             numbers.append(x if type(x) is Literal else value)
-            fills.append(np.asarray(known, type_of(x if type(x) is not Spread else value).dtype))
+            fills.append(np.asarray(known, type_of(x if type(x) is not Broadcast else value).dtype))
     return first, numbers, fills
 
 
@@ -220,7 +220,7 @@ def _elementwise(op: Any, *operands: Any) -> Any:
 
 def _select(op: Any, mask: Any, x: Any, y: Any) -> Any:
     """`where`: selects between entries, or keeps those where a dense mask is true."""
-    value = mask.value if type(mask) is Spread else mask
+    value = mask.value if type(mask) is Broadcast else mask
     if _is_sparse(mask) or type(mask) is Literal or type_of(value).ndim == 0:
         return _elementwise(op, mask, x, y)
     first, numbers, fills = _pattern(elementwise.Neg(), (x, y))

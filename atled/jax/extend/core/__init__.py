@@ -31,7 +31,7 @@ from atled.core.types import ArrayType as ShapedArray
 from atled.jax.attributes import primitive_of
 from atled.jax.effects import Effect
 from atled.jax.extend.primitive import Primitive
-from atled.staging.named_call import ensure_compile_time_eval
+from atled.staging.compile_time_eval import ensure_compile_time_eval
 from atled.transforms.vmap import Batch
 
 __all__ = [

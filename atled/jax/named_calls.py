@@ -1,15 +1,12 @@
-"""`named_call`, `ensure_compile_time_eval` and `fwd_and_bwd`."""
+"""`named_call` and `fwd_and_bwd`, as JAX has them."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from atled.core import settings
 from atled.core.source import named_scope
-from atled.core.trace import bottom, state
 from atled.staging.jit import jit
 from atled.transforms.grad import vjp
 
@@ -32,30 +29,6 @@ def named_call(fun: _F, *, name: str | None = None) -> _F:
             return fun(*args, **kwargs)
 
     return call  # type: ignore[return-value]
-
-
-@contextlib.contextmanager
-def ensure_compile_time_eval() -> Iterator[None]:
-    """A `with` block in which ops on concrete values are evaluated eagerly, even while a function is traced.
-
-    Python can branch on the results. Tracers stay tracers, and branching on them raises as usual.
-
-    >>> import atled, atled.numpy as jnp
-    >>> @atled.jit
-    ... def f(x):
-    ...     with ensure_compile_time_eval():
-    ...         is_positive = jnp.sin(3.0) > 0
-    ...     return x if is_positive else -x
-    >>> float(f(2.0))
-    2.0
-    """
-    base, token = state.base, settings.ordinary()
-    state.base = bottom()
-    try:
-        yield
-    finally:
-        state.base = base
-        settings.restore(token)
 
 
 def fwd_and_bwd(

@@ -131,7 +131,7 @@ _users = _Users()
 
 
 class users_rule:  # noqa: N801
-    """A block in which a user-written rule runs: values that it concatenates with a cotangent need not be zero."""
+    """A block for running a user-written rule, which may concatenate a cotangent with values other than zero."""
 
     def __enter__(self) -> None:
         self.before, _users.on = _users.on, True
@@ -276,5 +276,5 @@ def carried_kinds(kinds: Sequence[Any], after: Callable[[list[Any]], Sequence[An
 
 
 def selects(program: Program) -> bool:
-    """Whether an op of a program selects."""
+    """Whether a program contains an op that selects elements (`op.selects`)."""
     return program.memo("selects", lambda: (any([e.op.selects for e in program.equations]),))[0]

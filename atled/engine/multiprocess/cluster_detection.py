@@ -111,7 +111,7 @@ def first_node(nodes: str) -> str:
 
 
 def open_mpi(environment: Environment) -> Found | None:
-    """A process started by Open MPI's `mpirun`: versions 3 and 4 name the launching machine, 5 names it in the job."""
+    """A process started by Open MPI's `mpirun`; its machine is in a URI (versions 3, 4) or in the namespace (5)."""
     if "OMPI_COMM_WORLD_SIZE" not in environment or "OMPI_COMM_WORLD_RANK" not in environment:
         return None
     uri, space = environment.get("OMPI_MCA_orte_hnp_uri", ""), environment.get("PMIX_NAMESPACE", "")
@@ -154,7 +154,7 @@ def cloud_tpu(environment: Environment) -> Found | None:
     return Found(f"{names[0]}:8476", len(names), int(index))
 
 
-DETECTORS: dict[str, Callable[[Environment], Found | None]] = {  # what starts processes before what offers machines
+DETECTORS: dict[str, Callable[[Environment], Found | None]] = {  # launchers first, then providers of machines
     "SLURM": slurm,
     "Open MPI": open_mpi,
     "Kubernetes": kubernetes,

@@ -93,7 +93,7 @@ class _Layout(NamedTuple):
 def _laid_out(
     x: ArrayType, spec: Sequence[Entry], values: Sequence[Any], advanced: Sequence[int], lead: int, dtype: Any
 ) -> _Layout:
-    """Lay out the axes of the result. Index arrays share `lead` axes: in front if other entries are between them."""
+    """Lay out the axes of the result. The `lead` axes of index arrays come first unless the arrays are adjacent."""
     is_apart = bool(advanced) and advanced != list(range(advanced[0], advanced[-1] + 1))
     shared: list[tuple[Any, ...]] = [("lead", k) for k in range(lead)]
     layout = _Layout(shared if is_apart else [], {}, {}, list(x.shape))

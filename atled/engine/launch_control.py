@@ -21,7 +21,7 @@ from atled.core import errors, source
 from atled.core.program import Program
 from atled.engine import client
 from atled.engine.jaxlib_versions import EngineError
-from atled.engine.placement import Spread, Where, description, devices_of
+from atled.engine.placement import MeshPlacement, Where, description, devices_of
 
 
 def discipline(raw: Any, program: Program, where: Where) -> Callable[..., Any]:
@@ -30,7 +30,7 @@ def discipline(raw: Any, program: Program, where: Where) -> Callable[..., Any]:
     devices = devices_of(where)
     if any([e.op.has_effect for e in program.equations]):
         execute = functools.partial(_with_effects, execute)
-    elif isinstance(where, Spread) and where.mesh.size > 1 and where.mesh.flat[0].platform == "cpu":
+    elif isinstance(where, MeshPlacement) and where.mesh.size > 1 and where.mesh.flat[0].platform == "cpu":
         execute = functools.partial(_in_turn, execute)
         if len(where.mesh.local_devices) > MOST and _COLLECTIVE.search(raw.get_hlo_text()):
             execute = functools.partial(_refuse, program, where)
@@ -86,7 +86,7 @@ MOST = 256
 _COLLECTIVE = re.compile(r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute)")
 
 
-def _refuse(program: Program, where: Spread, buffers: Sequence[Any]) -> Any:
+def _refuse(program: Program, where: MeshPlacement, buffers: Sequence[Any]) -> Any:
     raise RuntimeError(
         f"{program.name}: a program with collectives runs on at most {MOST} CPU devices of one process; got "
         f"{where.mesh.size}.\n  try: several processes, or compile only: jit(f).lower(...).compile()."
