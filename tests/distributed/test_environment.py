@@ -95,7 +95,7 @@ void load(void) {
 LOADED = """
 import ctypes, json, os, subprocess, sys
 from atled.engine import plugins
-from atled.engine.multiprocess import cluster
+from atled.engine.multiprocess import cluster_detection
 before = dict(os.environ)
 with plugins.environment("tpu"):
     assert os.environ["TPU_WORKER_HOSTNAMES"]
@@ -105,7 +105,7 @@ inherited = json.loads(subprocess.run([sys.executable, "-c", child], capture_out
 assert dict(os.environ) == before, "the environment of this process"
 assert {{k: inherited.get(k) for k in before}} == before, "the environment of its children"
 assert "CLOUD_TPU_TASK_ID" not in inherited
-print(cluster.detect(os.environ)[0])
+print(cluster_detection.detect(os.environ)[0])
 """
 
 
