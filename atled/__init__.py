@@ -13,7 +13,7 @@ from atled.engine.eager import Evaluate
 
 __version__ = "0.1.0"
 _AT_ONCE = {
-    "numpy": "",  # gives arrays their methods
+    "numpy": "",  # importing it adds the methods of arrays
     "core.array": "Array",
     "core.dtypes": "float0",
     "core.settings": """
@@ -45,8 +45,8 @@ _NAMES = {
     "staging.compile_time_eval": "ensure_compile_time_eval",
 }
 _MODULES = """
-    checkpoints data debug distributed errors export ffi image inspect jax lax metrics nn numpy ops optim profiler
-    random scipy settings sharding test_util topologies train tree typing
+    checkpoints data debug distributed errors export ffi generate image inspect jax lax metrics models nn numpy ops
+    optim profiler random scipy settings sharding test_util text topologies train tree typing
 """
 trace.install(Evaluate())
-__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, _MODULES, _AT_ONCE, {"checkpoint": "remat"})
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, _MODULES, _AT_ONCE)

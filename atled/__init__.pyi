@@ -8,11 +8,13 @@ from atled import distributed as distributed
 from atled import errors as errors
 from atled import export as export
 from atled import ffi as ffi
+from atled import generate as generate
 from atled import image as image
 from atled import inspect as inspect
 from atled import jax as jax
 from atled import lax as lax
 from atled import metrics as metrics
+from atled import models as models
 from atled import nn as nn
 from atled import numpy as numpy
 from atled import ops as ops
@@ -23,6 +25,7 @@ from atled import scipy as scipy
 from atled import settings as settings
 from atled import sharding as sharding
 from atled import test_util as test_util
+from atled import text as text
 from atled import topologies as topologies
 from atled import train as train
 from atled import tree as tree
@@ -121,6 +124,7 @@ __all__ = [
     "ffi",
     "find_nans",
     "float0",
+    "generate",
     "grad",
     "hessian",
     "image",
@@ -143,6 +147,7 @@ __all__ = [
     "make_mesh",
     "make_program",
     "metrics",
+    "models",
     "named_scope",
     "nn",
     "numpy",
@@ -163,6 +168,7 @@ __all__ = [
     "shard_map",
     "sharding",
     "test_util",
+    "text",
     "topologies",
     "train",
     "tree",

@@ -1,10 +1,10 @@
-"""The pages of the API reference, one for each public namespace, written from signatures and docstrings.
+"""Generates the pages of the API reference, one for each public namespace, from signatures and docstrings.
 
-Constants, dtypes, aliases and functions that are made by others have no docstring of their own: what is said of them is
-in `WORDS`, and their examples are in `reference_examples.txt`.
+Constants, dtypes, aliases, and functions of other packages have no docstring of ours: for these, `WORDS` has the
+descriptions, and `reference_examples.txt` the examples.
 
-`pages()` gives Markdown by file name; the site takes it when it is built, and nothing of it is committed. What is
-public is what `tests/structure/public_names.txt` lists. `entries()` gives the same as data, which a test looks at.
+`pages()` returns Markdown by file name; the build of the site calls it, and its result is not committed. The public
+names are those in `tests/structure/public_names.txt`. `entries()` returns the same content as data, for tests.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NAMES = ROOT / "tests" / "structure" / "public_names.txt"
-EXAMPLES = ROOT / "scripts" / "reference_examples.txt"  # of what cannot have a docstring
+EXAMPLES = ROOT / "scripts" / "reference_examples.txt"  # of names without a docstring
 
 PORTED = "For programs written for JAX"
-SUMMARIES = {  # of namespaces
+SUMMARIES = {  # by namespace
     "atled": "Transforms, devices, settings.",
     "atled.jax.ad_checkpoint": "Rematerialization: what the backward pass stores and what it recomputes.",
     "atled.checkpoints": "Checkpoints of pytrees on disk and in object stores.",
@@ -37,11 +37,11 @@ SUMMARIES = {  # of namespaces
     "atled.export": "Compiled programs as portable files.",
     "atled.image": "Resizing images.",
     "atled.inspect": "Visualization of shardings and of communication between devices.",
-    "atled.jax": "JAX's public API, made of the same objects.",
-    "atled.lax": "Ops close to XLA, loops, branches, collectives.",
-    "atled.jax.memory": "The memories of a device.",
+    "atled.jax": "JAX's public API, as names for the objects of atled.",
+    "atled.lax": "XLA-level ops, loops, branches, collectives.",
+    "atled.jax.memory": "The memory spaces of devices.",
     "atled.metrics": "Metrics accumulated over steps, devices and processes.",
-    "atled.nn": "Layers and functions of neural networks.",
+    "atled.nn": "Layers and functions for neural networks.",
     "atled.nn.initializers": "Weight initializers.",
     "atled.nn.losses": "Losses.",
     "atled.numpy": "NumPy's functions.",
@@ -52,31 +52,31 @@ SUMMARIES = {  # of namespaces
     "atled.random": "Keys and random numbers.",
     "atled.jax.ref": "Mutable arrays.",
     "atled.settings": "Settings: read, changed, overridden.",
-    "atled.sharding": "Meshes, and how arrays are split over them.",
-    "atled.jax.stages": "A jitted function, step by step: traced, lowered, compiled.",
+    "atled.sharding": "Device meshes and shardings of arrays.",
+    "atled.jax.stages": "The stages of a jitted function: traced, lowered, compiled.",
     "atled.test_util": "Helpers for tests: derivatives checked against finite differences.",
-    "atled.topologies": "Compiling for hardware you don't have.",
+    "atled.topologies": "Ahead-of-time compilation for devices that are not present.",
     "atled.train": "The training loop and its parts.",
-    "atled.tree": "Nested lists, tuples, dicts and models of arrays.",
+    "atled.tree": "Functions of pytrees: nested lists, tuples, dicts and modules.",
     "atled.jax.tree_util": "Pytree functions under JAX's names.",
     "atled.typing": "Types for annotations.",
 }
-LAYER = "A layer without settings: a pair of an `init` and an `apply` function."
-WORDS = {  # what is not ours, or is a plain value that cannot have a docstring; by last name
-    "device_kind_handler_dict": "Functions that lay out meshes, by kind of device; more may be added.",
-    "maximum_supported_calling_convention_version": "The newest version of exported files that can be loaded.",
-    "minimum_supported_calling_convention_version": "The oldest version of exported files that can be loaded.",
+LAYER = "A layer, as a pair of functions, `init` and `apply`."
+WORDS = {  # descriptions of names of other packages, and of values that cannot have a docstring, by last name
+    "device_kind_handler_dict": "Functions that arrange devices in meshes, by device kind; a program may add entries.",
+    "maximum_supported_calling_convention_version": "The newest loadable calling convention of exported files.",
+    "minimum_supported_calling_convention_version": "The oldest loadable calling convention of exported files.",
     "upstream_dialects": "The MLIR dialects that modules may use in addition to StableHLO.",
-    "ir_type_handlers": "Functions that convert our types to MLIR types.",
+    "ir_type_handlers": "Functions that convert abstract values to MLIR types, by class.",
     "__version__": "The version of the package.",
     "__array_api_version__": "The version of the array API standard that the namespace follows.",
-    "ComplexWarning": "The warning for imaginary parts that are lost in a conversion; a class of NumPy.",
+    "ComplexWarning": "NumPy's warning about a conversion that discards imaginary parts.",
     "Device": "A device: a CPU, a GPU or a core of a TPU, with its `platform`, `id` and `process_index`.",
-    "checkpoint_policies": "Policies for `remat`: functions that say which values the backward pass keeps.",
+    "checkpoint_policies": "Policies for `remat`: functions that decide which values to save for the backward pass.",
     "float0": "The dtype of gradients with respect to integers; it holds no data.",
     "bfloat16": "The 16-bit float with the exponent of `float32`.",
-    "Step": "The number of a step, an `int`.",
-    "ErrorCategory": "A class of errors; `checkify` takes sets of these.",
+    "Step": "The type of step numbers, `int`.",
+    "ErrorCategory": "A category of errors; `checkify` takes a set of categories.",
     "all_checks": "All checks.",
     "automatic_checks": "The checks that are inserted automatically: NaN, indices, divisions.",
     "div_checks": "The check for a division by zero.",
@@ -84,7 +84,7 @@ WORDS = {  # what is not ours, or is a plain value that cannot have a docstring;
     "index_checks": "The check for indices out of bounds.",
     "nan_checks": "The check for NaN.",
     "user_checks": "The explicit checks, written with `check`.",
-    "Effects": "A set of effects, a `frozenset`.",
+    "Effects": "The type of sets of effects, `frozenset`.",
     "ParamDict": "The parameters of an equation, by name.",
     "array_types": "The classes whose instances count as arrays.",
     "no_effects": "The empty set of effects.",
@@ -95,15 +95,15 @@ WORDS = {  # what is not ours, or is a plain value that cannot have a docstring;
     "primitive_jvps": "Forward-mode rules, by primitive: `rule(primals, tangents, **params)` gives result and tangent.",
     "primitive_transposes": "Transpose rules, by primitive: `rule(cotangent, *operands, **params)` gives cotangents.",
     "fancy_primitive_batchers": "Batching rules, by primitive, that also get the size and name of the batch axis.",
-    "dce_rules": "Rules for removing what is not used, by primitive.",
-    "not_mapped": "Stands for an operand that has no batch axis.",
+    "dce_rules": "Dead-code elimination rules, by primitive.",
+    "not_mapped": "The batch axis of an operand without a batch axis, a marker.",
     "DEVICE_TO_DEVICE_TYPE": "The channel type for transfers between devices.",
     "RECV_FROM_HOST_TYPE": "The channel type for transfers from the host.",
     "SEND_TO_HOST_TYPE": "The channel type for transfers to the host.",
-    "Token": "A token, which orders effects in a module.",
-    "Value": "A value in a module.",
-    "token_type": "The type of tokens in a module.",
-    "Backend": "A client of the engine: the devices of one platform.",
+    "Token": "A token, which orders effects in an MLIR module.",
+    "Value": "An SSA value in an MLIR module.",
+    "token_type": "The type of tokens in an MLIR module.",
+    "Backend": "The client for the devices of one platform.",
     "DotDimensionNumbers": "The axes of `dot_general`: contracting and batch axes of both operands.",
     "e": "Euler's number.",
     "euler_gamma": "The Euler-Mascheroni constant.",
@@ -113,15 +113,15 @@ WORDS = {  # what is not ours, or is a plain value that cannot have a docstring;
     "pi": "The ratio of a circle's circumference to its diameter.",
     "index_exp": "`index_exp[1:3, 0]` is the index as a tuple.",
     "s_": "`s_[1:3]` is the index as an object: a slice, or a tuple of them.",
-    "ProfileData": "A profile that was read from a file: planes, lines, events.",
+    "ProfileData": "A profile from a file, with its planes, lines and events.",
     "ProfileEvent": "An event of a profile: a name, a start, a duration.",
     "ProfileOptions": "Options of a profile: what is recorded.",
     "ProfilePlane": "The events of one device or of the host.",
     "TraceAnnotation": "A context manager that names a span of the host's timeline.",
     "register_subprocess": "Include a subprocess in profiles.",
     "CompilerOptions": "Options of a compilation, by name.",
-    "KeyEntry": "One step of a path into a tree.",
-    "KeyPath": "A path into a tree, a tuple of steps.",
+    "KeyEntry": "One key of a path in a pytree.",
+    "KeyPath": "A path in a pytree, a tuple of keys.",
     "dtype": "NumPy's class of dtypes.",
     "generic": "NumPy's base class of all scalar types, for `issubdtype`.",
     "number": "All numbers, for `issubdtype`.",
@@ -131,11 +131,11 @@ WORDS = {  # what is not ours, or is a plain value that cannot have a docstring;
     "inexact": "All floats and complex numbers, for `issubdtype`.",
     "floating": "All floats, for `issubdtype`.",
     "complexfloating": "All complex numbers, for `issubdtype`.",
-    "flexible": "NumPy's base class of strings and records, for `issubdtype`; no array here has such a dtype.",
-    "character": "NumPy's base class of strings, for `issubdtype`; no array here has such a dtype.",
-    "object_": "NumPy's class of objects, for `issubdtype`; no array here has such a dtype.",
-    "ArrayLike": "What functions accept as an array: an array of this library or of NumPy, or a number.",
-    "DTypeLike": "What functions accept as a dtype: a dtype, its name, or a scalar type.",
+    "flexible": "NumPy's base class of strings and records, for `issubdtype`; no atled array has such a dtype.",
+    "character": "NumPy's base class of strings, for `issubdtype`; no atled array has such a dtype.",
+    "object_": "NumPy's class of objects, for `issubdtype`; no atled array has such a dtype.",
+    "ArrayLike": "The type of array arguments: an atled array, a NumPy array, or a number.",
+    "DTypeLike": "The type of dtype arguments: a dtype, its name, or a scalar type.",
     "default_registry": "The pytree registry.",
     **dict.fromkeys(
         (
@@ -149,7 +149,7 @@ WORDS = {  # what is not ours, or is a plain value that cannot have a docstring;
 
 @dataclass(frozen=True)
 class Entry:
-    """A public name, as the reference shows it."""
+    """The section of the reference on a public name."""
 
     name: str
     kind: str
@@ -160,7 +160,7 @@ class Entry:
 
 
 def namespaces() -> dict[str, list[str]]:
-    """Last names by namespace."""
+    """The last parts of the public names, by namespace."""
     found: dict[str, list[str]] = {}
     for line in NAMES.read_text().split():
         module, _, last = line.rpartition(".")
@@ -168,11 +168,11 @@ def namespaces() -> dict[str, list[str]]:
     return {
         **found,
         "atled.typing": ["ArrayLike", "DTypeLike"],
-    }  # which are aliases, so that the list does not have them
+    }  # aliases, which are not in the file
 
 
 def entries(namespace: str) -> list[Entry]:
-    """The entries of a namespace's page; namespaces inside of it are pages of their own."""
+    """The entries of a namespace's page; nested namespaces have pages of their own."""
     every = namespaces()
     found = []
     for last in every[namespace]:
@@ -192,13 +192,13 @@ def _entry(namespace: str, last: str, value: Any) -> Entry:
 
 @functools.cache
 def written_examples() -> dict[str, str]:
-    """The examples in the file, by public name: a name behind a hash, and the lines up to the next one."""
+    """The examples in `reference_examples.txt`, by public name; a line `# name` precedes each example."""
     blocks = re.split(r"^# ", EXAMPLES.read_text(), flags=re.M)[1:]
     return {name: example.strip() for name, _, example in (block.partition("\n") for block in blocks)}
 
 
 def _written_example(name: str, value: Any) -> str:
-    """That of the name, or of another name of the same object."""
+    """The written example of a name, or of another name of the same object; "" if there is none."""
     every = written_examples()
     if name in every or isinstance(value, (int, float, str, types.NoneType)):
         return every.get(name, "")
@@ -219,7 +219,7 @@ def _kind(value: Any) -> str:
 
 
 def _docstring(value: Any, last: str) -> str:
-    """In our words: what other packages say of their names is theirs."""
+    """The docstring of a value of ours, the entry in `WORDS` for other packages' values, or ""."""
     home = getattr(value, "__module__", None) or type(value).__module__
     if last in WORDS and (not home.startswith("atled") or not _is_own(value)):
         return WORDS[last]
@@ -232,14 +232,14 @@ def _docstring(value: Any, last: str) -> str:
 
 
 def _of_distribution(value: Any) -> str:
-    """What its functions say they are of: "The density, for the normal distribution." """
+    """The distribution as named in a docstring of its functions: "The density, for the normal distribution." """
     said = getattr(value, value.__all__[0]).__doc__
     of = said.partition(", for ")[2] or re.sub(r"^The (logarithm of the )?(density of |probability that )", "", said)
     return f"{of[0].upper()}{of[1:].rstrip('.')}: a namespace of functions."
 
 
 def _is_own(value: Any) -> bool:
-    """Whether the value, or the class that its docstring is of, is ours."""
+    """Whether the value, or its class, is defined in atled."""
     of = value if inspect.isclass(value) or inspect.isfunction(value) else type(value)
     return str(getattr(of, "__module__", "")).startswith("atled")
 
@@ -286,7 +286,7 @@ def _annotation(kind: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    """A value without where it lies in memory."""
+    """The `repr` of a value without memory addresses, at most 60 characters."""
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__
     text = re.sub(r"<(?:\w+\.)*(\w+) object at 0x\w+>", r"\1(...)", " ".join(repr(value).split()))
@@ -299,30 +299,30 @@ def _short(value: Any) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Markdown of every page, by its file name."""
+    """The Markdown of every page, by file name."""
     written = {f"{name}.md": _page(name) for name in namespaces()}
     ours, ported = parts()
     head = (
-        "# API reference\n\nSignatures, docstrings and examples of every public name, written from the package when "
-        "this site is built. Examples are executed with the tests.\n\n"
+        "# API reference\n\nSignatures, docstrings and examples of every public name, generated from the package when "
+        "the site is built. Examples are executed with the tests.\n\n"
     )
     written["index.md"] = f"{head}{_table(ours)}\n## {PORTED}\n\n{_table(ported)}"
     return written
 
 
 def parts() -> tuple[list[str], list[str]]:
-    """The namespaces that programs written here use, and those that are there for others."""
+    """The namespaces of atled, and those for programs written for JAX."""
     ported = [name for name in namespaces() if name.startswith("atled.jax")]
     return [name for name in namespaces() if name not in ported], ported
 
 
 def _table(names: list[str]) -> str:
     rows = [f"| [`{name}`]({name}.md) | {len(namespaces()[name])} | {summary_of(name)} |" for name in names]
-    return "\n".join(["| namespace | names | what is in it |", "| --- | --- | --- |", *rows]) + "\n"
+    return "\n".join(["| namespace | names | content |", "| --- | --- | --- |", *rows]) + "\n"
 
 
 def summary_of(namespace: str) -> str:
-    """One line about a namespace: ours, or the first of its docstring."""
+    """The summary of a namespace: from `SUMMARIES`, or the first paragraph of its docstring."""
     if namespace in SUMMARIES:
         return SUMMARIES[namespace]
     text = inspect.cleandoc(importlib.import_module(namespace).__doc__ or "").split("\n\n")[0]
@@ -355,7 +355,7 @@ def _section(e: Entry) -> list[str]:
 
 
 def _methods(e: Entry) -> list[str]:
-    """One line for each public method that says what it does."""
+    """A list item for each public method that has a docstring."""
     module, _, last = e.name.rpartition(".")
     value = getattr(importlib.import_module(module), last)
     if isinstance(value, types.ModuleType):
@@ -382,7 +382,7 @@ def _methods(e: Entry) -> list[str]:
 
 
 def _markdown(text: str) -> str:
-    """A docstring's text: lists of arguments become lists, what Markdown would take for its own is escaped."""
+    """The text of a docstring as Markdown: sections of arguments become lists, Markdown characters are escaped."""
     lines = []
     within = False
     for line in text.splitlines():
@@ -401,7 +401,7 @@ def _markdown(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Outside of backticks, and but for the mark of a list."""
+    """Text with Markdown characters escaped, except in backticks and in the mark of a list item."""
     mark = re.match(r"(?:[*-] )?", text)[0]  # type: ignore[index]
     parts = re.split(r"(`[^`]*`)", text[len(mark) :])
     parts[::2] = [re.sub(r"([*_<\[\]])", r"\\\1", part) for part in parts[::2]]

@@ -17,4 +17,4 @@ _AT_ONCE = {
     "shard_reader": "load manifest verify",
     "saver": "save Saver",
 }
-__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "orbax safetensors", _AT_ONCE)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "gguf orbax safetensors", _AT_ONCE)

@@ -1,4 +1,5 @@
 # Written by scripts/stubs.
+from atled.checkpoints import gguf as gguf
 from atled.checkpoints import orbax as orbax
 from atled.checkpoints import safetensors as safetensors
 from atled.checkpoints.format import CheckpointError as CheckpointError
@@ -13,6 +14,7 @@ __all__ = [
     "CheckpointError",
     "Manifest",
     "Saver",
+    "gguf",
     "load",
     "manifest",
     "orbax",

@@ -1,4 +1,4 @@
-"""`atled checkpoint ls|verify|diff|export`: checkpoints at the command line."""
+"""`atled checkpoint ls|verify|diff|export`: list, verify, compare and export checkpoints."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from atled.checkpoints.storage import place
 
 def add(parsers: Any) -> None:
     """Add the command to a parser."""
-    checkpoint = parsers.add_parser("checkpoint", help="look at checkpoints", description=__doc__)
+    checkpoint = parsers.add_parser("checkpoint", help="inspect checkpoints", description=__doc__)
     actions = checkpoint.add_subparsers(required=True, metavar="ls|verify|diff|export")
     for name, run, what in (
         ("ls", ls, "list the steps of a run, or the arrays of a checkpoint"),
-        ("verify", verify, "read everything and compare checksums"),
-        ("diff", diff, "show what two checkpoints do not have in common"),
+        ("verify", verify, "read all arrays and verify their checksums"),
+        ("diff", diff, "show the differences between two checkpoints"),
         ("export", export, "write a checkpoint as a safetensors file"),
     ):
         parser = actions.add_parser(name, help=what, description=what)
-        parser.add_argument("path", help="a checkpoint, or the directory of a run: its newest step")
+        parser.add_argument("path", help="a checkpoint, or the directory of a run")
         if name in ("diff", "export"):
             parser.add_argument("other", help="another checkpoint" if name == "diff" else "the file to write")
         parser.set_defaults(run=run)
 
 
 def ls(options: argparse.Namespace) -> int:
-    """List steps or arrays."""
+    """List the steps of a run, or the arrays of a checkpoint."""
     saver = Saver(options.path)
     steps = saver._all_steps()
     if steps:
@@ -41,7 +41,7 @@ def ls(options: argparse.Namespace) -> int:
                 print(f"step {step:>10}  {error}")
                 continue
             if manifest is None:
-                print(f"step {step:>10}  not finished, or not one of a Saver")
+                print(f"step {step:>10}  unfinished, or not written by a Saver")
                 continue
             metrics = ", ".join([f"{k} {v:.6g}" for k, v in manifest.metadata["metrics"].items()])
             print(f"step {step:>10}  {len(manifest.arrays):>5} arrays  {size(_total(manifest)):>9}  {metrics}".rstrip())
@@ -55,7 +55,7 @@ def ls(options: argparse.Namespace) -> int:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Read a whole checkpoint; the exit status is 1 if something is damaged."""
+    """Read a checkpoint, or all of a run, and verify checksums; the exit status is 1 if any is damaged."""
     step_places = [place(options.path).inside(f"step-{s:08d}") for s in Saver(options.path)._all_steps()]
     code = 0
     for where in step_places or [place(options.path)]:
@@ -63,7 +63,7 @@ def verify(options: argparse.Namespace) -> int:
             continue  # an interrupted save
         try:
             count = shard_reader.verify(where, lambda name, why: print(f"damaged: {why}"))
-            print(f"{where}: whole: {size(count)}, every checksum fits")
+            print(f"{where}: intact: {size(count)}, all checksums match")
         except CheckpointError as error:
             print(error)
             code = 1
@@ -80,12 +80,12 @@ def diff(options: argparse.Namespace) -> int:
         if str(one.arrays[p]) != str(other.arrays[p]):
             lines.append(f"~ {p}: {one.arrays[p]} → {other.arrays[p]}")
         elif _sums(one.arrays[p]) != _sums(other.arrays[p]):
-            lines.append(f"≠ {p}: other numbers, or split in another way")
+            lines.append(f"≠ {p}: different values, or different pieces")
     for name in sorted({*one.statics, *other.statics}):
         a, b = one.statics.get(name), other.statics.get(name)
         if a != b:
             lines.append(f"~ setting {name}: {a!r} → {b!r}")
-    print("\n".join(lines) if lines else f"the same {len(same)} arrays")
+    print("\n".join(lines) if lines else f"no differences in {len(same)} arrays")
     return int(bool(lines))
 
 
@@ -96,7 +96,7 @@ def export(options: argparse.Namespace) -> int:
     for path, x in arrays.items():
         name = ".".join([step.replace("%2F", "/").replace("%25", "%") for step in path.split("/")])
         if name in named:
-            raise CheckpointError(f"checkpoint export: two arrays would be called {name}, one of them {path}.")
+            raise CheckpointError(f"checkpoint export: two arrays would have the name {name}, one of them {path}.")
         named[name] = x
     safetensors.save(pathlib.Path(options.other), named)
     print(f"{len(named)} arrays in {options.other}")

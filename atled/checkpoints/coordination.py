@@ -1,6 +1,6 @@
-"""Coordination of processes that save together: they agree on the step, and exchange files and failures.
+"""Coordination of processes that save together: they agree on the step, and exchange lists of files and errors.
 
-Processes coordinate through the key-value store of `atled.distributed`, never through devices, so that saving can
+Processes communicate through the key-value store of `atled.distributed`, never through devices, so that saving can
 overlap a train step.
 """
 
@@ -18,13 +18,13 @@ from atled import distributed
 from atled.checkpoints.format import CheckpointError
 from atled.engine import client
 
-PATIENCE = 600.0  # seconds that a process waits for the others
-_counts: collections.Counter[str] = collections.Counter()  # number of saves by saver; the same in all processes
-_used: collections.deque[str] = collections.deque()  # keys of the last saves, on the first process
+PATIENCE = 600.0  # seconds that a process waits for other processes
+_counts: collections.Counter[str] = collections.Counter()  # number of saves of each saver; the same in all processes
+_used: collections.deque[str] = collections.deque()  # keys of the last two saves, on the first process
 
 
 def chosen_by_first(number: int) -> int:
-    """Broadcast a number from the first process."""
+    """The number that the first process passes."""
     return int(distributed.broadcast(np.int64(number))) if distributed.is_initialized() else number
 
 
@@ -40,15 +40,15 @@ class World:
         self._count = client.process_count() if distributed.is_initialized() else 1
         self._rank = client.process_index() if self._count > 1 else 0
         self._key = f"checkpoints/{who}/{_counts[who]}"
-        self.is_void = True  # no manifest lists this process's files, and none will
+        self.is_void = True  # whether a manifest can no longer list this process's files
         _counts[who] += 1
         if self._count > 1 and self._rank == 0:
             _used.append(self._key)
-            if len(_used) > 2:  # all have taken part in the next save, so it is no longer needed
+            if len(_used) > 2:  # all processes have reached the next save, and no longer read it
                 distributed.store.delete(_used.popleft())
 
     def agreed(self, what: str) -> str:
-        """The prefix of file names, unique to each save. All processes must be about to save the same step."""
+        """The prefix of file names, unique to each save; raises if the processes save different steps."""
         name = uuid.uuid4().hex[:8]
         if self._count == 1:
             return name
@@ -63,7 +63,7 @@ class World:
         return name
 
     def collected(self, mine: Any) -> list[Any] | None:
-        """The entries written by all processes, on the first process; None elsewhere."""
+        """On the first process, the entries of all processes; elsewhere, sends `mine` to it and returns None."""
         if self._count == 1:
             return [mine]
         if self._rank:
@@ -77,7 +77,7 @@ class World:
         return entries
 
     def failed(self, error: BaseException) -> None:
-        """Tell the other processes that this one failed."""
+        """Tell the other processes that this process failed."""
         if self._count > 1 and self.is_void:
             text = f"process {self._rank} could not save: {error or type(error).__name__}"
             if self._rank == 0:
@@ -93,7 +93,7 @@ class World:
             self._awaited("done")
 
     def _awaited(self, key: str) -> bytes:
-        """Wait for a value set by another process, and poll for failures and dead processes meanwhile."""
+        """Wait for a value that another process sets; raises if a process fails or dies meanwhile."""
         start = time.monotonic()
         while True:
             value = distributed.store.try_get(f"{self._key}/{key}")
@@ -108,6 +108,6 @@ class World:
                 raise CheckpointError(f"checkpoints: lost processes {sorted(missing)}; nothing was saved.")
             if time.monotonic() - start > PATIENCE:
                 raise CheckpointError(
-                    f"checkpoints: process {self._rank} waited {PATIENCE:g} s for the others: do all of them call save?"
+                    f"checkpoints: process {self._rank} waited {PATIENCE:g} s for others: do all processes call save?"
                 )
             time.sleep(0.01)

@@ -1,6 +1,6 @@
 """The format of a checkpoint, version 2: a directory with a manifest and data files.
 
-The manifest says which arrays there are and where their pieces lie. The first line of the manifest has the version, a
+The manifest lists the arrays, and file and offset of each piece. The first line of the manifest has the version, a
 checksum and the length of the rest, which is JSON. A directory without a manifest is not a checkpoint: the manifest is
 written last, atomically.
 """
@@ -18,21 +18,23 @@ import numpy as np
 from atled.core import dtypes
 from atled.core.former_names import formerly
 
-try:  # three times as fast, with the same result
+try:  # three times as fast as zlib, with the same result
     from zlib_ng.zlib_ng import crc32  # type: ignore[import-not-found]
 except ImportError:
     from zlib import crc32
 
 MANIFEST = "manifest"
-VERSION = 2  # the same bytes as version 1, whose paths may have names from before 0.1: `former_paths.py`
-SPAN = 2**20  # block size of reads and writes: fits in the CPU cache for the checksum
-ALIGNMENT = 64  # bytes: pieces begin at multiples of it in their file
-PIECE_BYTES = 64 * 2**20  # maximum size of a piece
+VERSION = 2  # the format of version 1, but with the names of 0.1 in paths: see `former_paths.py`
+SPAN = 2**20  # bytes per read or write: fits in the CPU cache for the checksum
+ALIGNMENT = 64  # bytes: offsets of pieces in files are multiples of it
+PIECE_BYTES = 64 * 2**20  # maximum size of a piece in bytes
 KEY = "key<fry>"  # the dtype of random keys, which are stored as two uint32 words along a last axis
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is damaged, missing, or does not match the given tree.
+    """Raised if a checkpoint cannot be saved or loaded.
+
+    The checkpoint is damaged, missing or does not match the given tree, or processes disagree or fail while saving.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -44,12 +46,12 @@ class CheckpointError(ValueError):
 
 
 class Damaged(CheckpointError):  # noqa: N818
-    """A checkpoint whose checksums do not match."""
+    """Raised for a damaged checkpoint: a checksum does not match, or a file is missing or has another size."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """A box of an array, in C order and little-endian, somewhere in a file."""
+    """A box of an array, stored in C order and little-endian at an offset in a file."""
 
     file: str
     offset: int
@@ -73,7 +75,7 @@ class Entry:
 
     @property
     def stored(self) -> tuple[np.dtype, tuple[int, ...]]:
-        """The dtype and the shape of the bytes, which differ for random keys."""
+        """Dtype and shape of the stored bytes; random keys are stored as uint32 with an extra axis."""
         return stored(self.dtype, self.shape)
 
     @property
@@ -102,12 +104,12 @@ class Manifest:
 
     arrays: dict[str, Entry]
     files: dict[str, int]
-    statics: dict[str, Any] = dataclasses.field(default_factory=dict)  # settings of modules by path, for reports
+    statics: dict[str, Any] = dataclasses.field(default_factory=dict)  # settings of modules by path, for messages
     metadata: Any = None  # the user's metadata
-    version: int = VERSION  # that it was written in
+    version: int = VERSION  # the format version of the file
 
     def to_bytes(self) -> bytes:
-        """The manifest as the bytes that are written."""
+        """The manifest as the bytes of its file."""
         arrays = {path: dataclasses.asdict(entry) for path, entry in self.arrays.items()}
         content = {"arrays": arrays, "files": self.files, "statics": self.statics, "more": self.metadata}
         text = json.dumps(content, separators=(",", ":"), allow_nan=True).encode()
@@ -115,15 +117,15 @@ class Manifest:
 
     @staticmethod
     def from_bytes(data: bytes, where: str) -> Manifest:
-        """Parse a manifest; raises if its checksum does not match."""
+        """Parse a manifest; raises `Damaged` if its checksum does not match."""
         head, _, text = data.partition(b"\n")
         words = head.split(b" ")
         if words[:2] != [b"atled", b"checkpoint"] or len(words) != 5:
-            raise Damaged(f"{where}: the manifest is damaged, or is not the manifest of a checkpoint.")
+            raise Damaged(f"{where}: the manifest is damaged, or does not belong to a checkpoint.")
         if words[2] not in (b"1", str(VERSION).encode()):
             got = words[2].decode("ascii", "replace")
             kind = CheckpointError if got.isdigit() and int(got) > VERSION else Damaged
-            raise kind(f"{where}: this atled reads checkpoints of version {VERSION}; got {got}.")
+            raise kind(f"{where}: this atled reads checkpoints of version {VERSION} and earlier; got {got}.")
         if words[3] != f"{crc32(text):08x}".encode() or words[4] != str(len(text)).encode():
             raise Damaged(f"{where}: the manifest is damaged: its checksum does not match its content.")
         try:  # the checksum matches, but the writer may have had a bug
@@ -153,9 +155,9 @@ def _check(path: str, entry: Entry, files: Mapping[str, int]) -> None:
         size = dtype.itemsize * math.prod(p.shape)
         fits = len(p.start) == len(p.shape) == len(shape) and all([type(n) is int and n >= 0 for n in numbers])
         fits = fits and all([a + n <= m for a, n, m in zip(p.start, p.shape, shape)])
-        _require(fits and p.file in files and p.offset + size <= files[p.file], f"a piece of {path} lies outside")
+        _require(fits and p.file in files and p.offset + size <= files[p.file], f"a piece of {path} is out of bounds")
     is_whole = sum([math.prod(p.shape) for p in entry.pieces]) == math.prod(shape)
-    _require(is_whole and not _overlap(entry.pieces), f"the pieces of {path} do not make {entry}")
+    _require(is_whole and not _overlap(entry.pieces), f"the pieces of {path} do not make up {entry}")
 
 
 def _entry(found: Mapping[str, Any]) -> Entry:
@@ -170,7 +172,7 @@ def _overlap(pieces: Iterable[Piece]) -> bool:
         return False
     axis = max(range(len(boxes[0].start)), key=lambda a: len({b.start[a] for b in boxes}), default=None)
     if axis is None:
-        return True  # two numbers without an axis
+        return True  # two pieces of a scalar
     open_: list[Piece] = []
     for box in sorted(boxes, key=lambda p: p.start[axis]):  # few boxes overlap along that axis
         open_ = [o for o in open_ if o.start[axis] + o.shape[axis] > box.start[axis]]
@@ -181,7 +183,7 @@ def _overlap(pieces: Iterable[Piece]) -> bool:
 
 
 def meet(piece: Any, start: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The intersection of a piece and a box, as start and shape; None if it is empty."""
+    """The intersection of a piece and a box, as start and shape; None if they do not overlap."""
     low = [max(a, b) for a, b in zip(piece.start, start)]
     high = [min(a + n, b + m) for a, n, b, m in zip(piece.start, piece.shape, start, shape)]
     if any([a >= b for a, b in zip(low, high)]):
@@ -190,7 +192,7 @@ def meet(piece: Any, start: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tu
 
 
 def stored(dtype: str, shape: tuple[int, ...]) -> tuple[np.dtype, tuple[int, ...]]:
-    """The dtype and the shape of an array's bytes."""
+    """The dtype and shape in which an array is stored: random keys as uint32 with an extra axis, others unchanged."""
     if dtype == KEY:
         return np.dtype(np.uint32), (*shape, 2)
     return np.dtype(dtypes.canonical(dtype)), shape

@@ -1,15 +1,15 @@
-"""Paths in checkpoints from before the names of 0.1: version 1 of the manifest. This file goes with 0.2."""
+"""Array paths in checkpoints of manifest version 1, which use names from before 0.1. To be removed in 0.2."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 
-FIELDS = {  # by the name of today
+FIELDS = {  # former names by current name
     "opt_state": "memory", "hyperparams": "hyper", "query_proj": "query", "key_proj": "key", "value_proj": "value",
     "out_proj": "out", "layer": "base", "input_conv": "input", "state_conv": "state",
 }  # fmt: skip
-NUMBERS = {  # hyperparameters of optimizers
+NUMBERS = {  # former names of optimizer hyperparameters
     "learning_rate": "rate", "weight_decay": "decay", "max_norm": "limit", "clip_value": "limit", "clipping": "limit",
     "rho": "b", "trust_coefficient": "trust", "decay_rate": "power", "clipping_threshold": "limit",
     "min_parameter_scale": "small", "adam_learning_rate": "adam_rate", "adam_weight_decay": "adam_decay",
@@ -18,7 +18,7 @@ NUMBERS = {  # hyperparameters of optimizers
 
 
 def former_paths(path: str) -> Iterator[str]:
-    """What the path of an array may have been.
+    """The paths that an array may have in a checkpoint of version 1.
 
     >>> list(former_paths("attention/query_proj/weight"))
     ['attention/query/weight']

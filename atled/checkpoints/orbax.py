@@ -1,8 +1,8 @@
 """Reads Orbax checkpoints as trees of NumPy arrays, through tensorstore, without Orbax.
 
-Such a directory has `_METADATA`, JSON that says which values there are and how they nest, arrays in the zarr format,
-each in a directory of its own or all in one database (OCDBT), and `_strings.json` with the strings. Missing,
-incomplete or unknown values raise `CheckpointError`.
+An Orbax checkpoint is a directory. `_METADATA` lists the values and their nesting as JSON; the arrays are in the zarr
+format, each in its own directory or all in one database (OCDBT); `_strings.json` has the strings. Missing, incomplete
+or unknown values raise `CheckpointError`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __dir__ = __all__.copy
 _METADATA, _STRINGS, _UNFINISHED = "_METADATA", "_strings.json", ".orbax-checkpoint-tmp"
 _ARRAYS = ("jax.Array", "np.ndarray", "scalar")
 _EMPTY: dict[str, Any] = {"None": type(None), "Dict": dict, "List": list, "Tuple": tuple}
-_SEQUENCE, _DICT = 1, 2  # kinds of steps
+_SEQUENCE, _DICT = 1, 2  # kinds of path components
 
 
 class _Value(NamedTuple):
-    """A value in the metadata: its path, whose components are pairs of a kind and a key, and its value type."""
+    """A value in the metadata: its path, a tuple of (kind, key) pairs, and its value type."""
 
     steps: tuple[tuple[int, str], ...]
     kind: str
@@ -40,13 +40,13 @@ class _Value(NamedTuple):
 
 
 def load(path: str | os.PathLike[str], *, names: Sequence[str] | None = None) -> Any:
-    """The tree that Orbax wrote into a directory, with NumPy arrays; with names, a dict of these values by name.
+    """The tree in an Orbax checkpoint, with NumPy arrays; with `names`, a dict of the values with these names.
 
-    The directory is that of a `StandardCheckpointer` or `PyTreeCheckpointer`, or a step of a `CheckpointManager` if it
-    has one tree, else the directory of the item below it. Names are keys joined by dots: `params.dense.kernel`.
+    `path` is a directory that `StandardCheckpointer` or `PyTreeCheckpointer` wrote, or a step of a `CheckpointManager`;
+    if a step has several trees, the directory of one. Names are keys joined by dots: `params.dense.kernel`.
 
-    Orbax does not store classes: tuples become lists, named tuples and structs become dicts by field, keys of dicts
-    become strings, numbers become 0-d arrays, and random keys become their data, which `random.wrap_key_data` takes.
+    Orbax does not store classes: tuples become lists, named tuples and structs become dicts by field, dict keys become
+    strings, numbers become 0-d arrays, and random keys become their data; see `random.wrap_key_data`.
     """
     if isinstance(names, str):
         raise TypeError(errors.explained(f"orbax.load: names must be a list of names; got {names!r}.", f"[{names!r}]."))
@@ -57,7 +57,7 @@ def load(path: str | os.PathLike[str], *, names: Sequence[str] | None = None) ->
         absent = [n for n in names if n not in values]
         if absent:
             some = ", ".join(list(values)[:6])
-            raise _bad(place, f"it has no {absent[0]!r}", f"one of {some}{', …' if len(values) > 6 else ''}")
+            raise _bad(place, f"there is no value {absent[0]!r}", f"one of {some}{', …' if len(values) > 6 else ''}")
         values = {n: values[n] for n in names}
     leaves = {**_strings(place, values), **_arrays(place, values, told)}
     for name, value in values.items():
@@ -71,7 +71,7 @@ def load(path: str | os.PathLike[str], *, names: Sequence[str] | None = None) ->
 def _item(path: pathlib.Path) -> pathlib.Path:
     """The directory of a tree: the path itself, or its only subdirectory with a tree."""
     if _UNFINISHED in path.name:
-        raise _bad(path, "it was not finished")
+        raise _bad(path, "the checkpoint is unfinished")
     if (path / _METADATA).is_file():
         return path
     if not path.is_dir():
@@ -81,14 +81,12 @@ def _item(path: pathlib.Path) -> pathlib.Path:
     if len(items) == 1 and not items[0].isdecimal():
         return path / items[0]
     if items:
-        raise _bad(path, f"it has several trees: {', '.join(items)}", f"the path of one: {path / items[0]}")
+        raise _bad(path, f"there are several trees: {', '.join(items)}", f"the path of one: {path / items[0]}")
     steps = sorted([int(name) for name in inside if name.isdecimal()])
     if steps:
-        raise _bad(
-            path, f"it has steps, {', '.join(map(str, steps[-6:]))}, and one must be chosen", f"{path / str(steps[-1])}"
-        )
-    what = "it has the file `checkpoint` of old versions, which is not read" if (path / "checkpoint").exists() else ""
-    raise _bad(path, what or f"it has no {_METADATA}: Orbax did not write it, or did not finish")
+        raise _bad(path, f"a step must be chosen from {', '.join(map(str, steps[-6:]))}", f"{path / str(steps[-1])}")
+    what = "the file `checkpoint` of old Orbax versions is not supported" if (path / "checkpoint").exists() else ""
+    raise _bad(path, what or f"there is no {_METADATA}: Orbax did not write this directory, or did not finish")
 
 
 def _values(place: pathlib.Path, told: Mapping[str, Any]) -> dict[str, _Value]:
@@ -102,15 +100,15 @@ def _values(place: pathlib.Path, told: Mapping[str, Any]) -> dict[str, _Value]:
             steps = tuple([(step["key_type"], str(step["key"])) for step in entry["key_metadata"]])
             kind, is_skipped = entry["value_metadata"]["value_type"], entry["value_metadata"]["skip_deserialize"]
         except (KeyError, TypeError):
-            raise _bad(place, f"{_METADATA} does not say what {label} is") from None
+            raise _bad(place, f"{_METADATA} has no type for {label}") from None
         value = _Value(steps, kind)
         is_outside = value.name.startswith("/") or ".." in value.name.split("/")
         if is_outside or any([step not in (_SEQUENCE, _DICT) for step, _ in steps]):
             raise _bad(place, f"{_METADATA} has an unknown path: {label}")
         if kind not in (*_ARRAYS, *_EMPTY, "string") or (is_skipped and kind not in _EMPTY):
-            raise _bad(place, f"{value.name} is {kind}, which cannot be read")
+            raise _bad(place, f"{value.name}, of type {kind}, cannot be read")
         if value.name in by_name:
-            raise _bad(place, f"two values are called {value.name}, and Orbax kept one array for both")
+            raise _bad(place, f"two values have the name {value.name}, and Orbax stored one array for both")
         by_name[value.name] = value
     return by_name
 
@@ -125,7 +123,7 @@ def _strings(place: pathlib.Path, values: Mapping[str, _Value]) -> dict[str, str
 
 
 def _arrays(place: pathlib.Path, values: Mapping[str, _Value], told: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """All arrays; they are read at the same time."""
+    """All arrays by name, read concurrently."""
     names = [name for name, value in values.items() if value.kind in _ARRAYS]
     if not names:
         return {}
@@ -152,14 +150,14 @@ def _arrays(place: pathlib.Path, values: Mapping[str, _Value], told: Mapping[str
 
 
 def _memory() -> int:
-    """The memory of this machine in bytes; tensorstore aborts the process if it needs more."""
+    """The memory of this machine in bytes; tensorstore aborts the process if an array needs more."""
     if not hasattr(os, "sysconf"):  # Windows: no limit is known
         return sys.maxsize
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _spec(place: pathlib.Path, name: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Where tensorstore finds an array. A missing chunk is an error unless chunks of zeros were omitted on purpose."""
+    """The tensorstore spec of an array. A missing chunk is an error if Orbax stored even fill-value chunks."""
     if told.get("use_ocdbt", (place / "manifest.ocdbt").exists()):
         store = {"driver": "ocdbt", "base": {"driver": "file", "path": f"{place}/"}, "path": f"{name}/"}
     else:
@@ -181,7 +179,7 @@ def _result(place: pathlib.Path, name: str, future: Any) -> Any:
 
 
 def _nested(place: pathlib.Path, parts: list[tuple[Any, Any]], name: str = "the tree") -> Any:
-    """The nested tree of values that are given with their paths."""
+    """The tree built from (path, value) pairs."""
     if any([not steps for steps, _ in parts]):
         if len(parts) > 1:
             raise _bad(place, f"{name} is a value, but other values are nested below it")
@@ -204,9 +202,9 @@ def _json(path: pathlib.Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise _bad(path, f"it could not be read: {str(error)[:200]}") from None
+        raise _bad(path, f"the file could not be read: {str(error)[:200]}") from None
     if not isinstance(content, dict):
-        raise _bad(path, "its JSON must be an object")
+        raise _bad(path, "the JSON must be an object")
     return content
 
 

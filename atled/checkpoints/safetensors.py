@@ -1,7 +1,7 @@
-"""Files in the safetensors format, which many libraries read and write: arrays by name, and nothing else.
+"""Files in the safetensors format, which many libraries read and write: arrays and string metadata by name.
 
 A file is the length of its header in 8 bytes, the header in JSON (names, dtypes, shapes, offsets) and the bytes of the
-arrays, one after the other. Large models come in several files, with an index that says which name is in which file.
+arrays, one after the other. Large models come in several files, with an index from names to files.
 `safetensors_header.py` validates headers; an invalid file raises `CheckpointError`.
 """
 
@@ -34,7 +34,7 @@ _ORDER = {tag: i for i, tag in enumerate(reversed(DTYPES))}
 
 
 class _Leaf(NamedTuple):
-    """An array that is to be written."""
+    """An array to write, with its name and dtype tag."""
 
     name: str
     array: Any
@@ -52,16 +52,17 @@ def save(
     metadata: Mapping[str, str] | None = None,
     shard_bytes: int | None = None,
 ) -> None:
-    """Write the arrays of a tree under their paths, with dots: `blocks.0.weight`. A dict of arrays by name also works.
+    """Write the arrays of a tree, named by their paths joined with dots: `blocks.0.weight`.
 
     Args:
-        path: a name that ends in `.safetensors`.
-        metadata: string metadata, which `metadata` returns.
-        shard_bytes: write several files `name-00001-of-00003.safetensors`, each with at most that many bytes of arrays
-            or with one array, and an index. A tree that fits in one file is written as one.
+        path: the path of the file, which ends in `.safetensors`.
+        tree: any pytree of arrays, such as a model or a dict of arrays by name.
+        metadata: a dict of strings, which `metadata` returns.
+        shard_bytes: the maximum bytes of arrays per file; a larger array has its own file. A larger tree is written to
+            several files, `name-00001-of-00003.safetensors`, and an index.
 
-    A file is written under a temporary name and renamed when it is on disk. With several, the old index is removed
-    first and the new one written last, so that old and new files are never mixed. Arrays are fetched one at a time.
+    A file is written under a temporary name and renamed when it is on disk. With several files, the old index is
+    removed first and the new one written last, to never mix old and new files. Arrays are fetched one at a time.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as there:
@@ -90,7 +91,7 @@ def save(
 
 
 def _shards_before(index: pathlib.Path, stem: str) -> list[str]:
-    """The files of the same name that an index lists, which is about to be replaced."""
+    """The files `stem-….safetensors` in an index that is about to be replaced."""
     try:
         listed = set(weight_map(index).values())
     except (CheckpointError, OSError):
@@ -151,7 +152,7 @@ def _tag(name: str, x: Any) -> str:
         raise TypeError(
             errors.explained(
                 f"safetensors.save: leaves must be arrays; {name} is {describe(x)}.",
-                "numpy.asarray(x, dtype), or leave it out; strings can go into metadata.",
+                "numpy.asarray(x, dtype), or a tree without it; strings can go into metadata.",
             )
         )
     if not getattr(x, "is_fully_addressable", True):
@@ -165,7 +166,7 @@ def _tag(name: str, x: Any) -> str:
     if tag is None:
         instead = "random.key_data(x)." if str(x.dtype).startswith("key") else "x.astype(another dtype)."
         raise TypeError(
-            errors.explained(f"safetensors.save: the format has no {x.dtype}; {name} is such an array.", instead)
+            errors.explained(f"safetensors.save: the format has no {x.dtype}, the dtype of {name}.", instead)
         )
     return tag
 
@@ -197,7 +198,7 @@ def _split(leaves: list[_Leaf], shard_bytes: int | None) -> list[list[_Leaf]]:
 
 
 def _header(shard: list[_Leaf], words: dict[str, str]) -> bytes:
-    """The first bytes of a file: the length of the header, and the header, padded with spaces to a multiple of 8."""
+    """The first bytes of a file: the length of the header, then the header, padded to a multiple of 8 bytes."""
     told: dict[str, Any] = {"__metadata__": words} if words else {}
     end = 0
     for leaf in shard:
@@ -207,7 +208,7 @@ def _header(shard: list[_Leaf], words: dict[str, str]) -> bytes:
     text += b" " * (-len(text) % 8)
     if len(text) > HEADER_LIMIT:
         raise ValueError(
-            errors.explained(f"safetensors.save: the header is {len(text)} bytes; {HEADER_LIMIT} is the limit.")
+            errors.explained(f"safetensors.save: the header has {len(text)} bytes; {HEADER_LIMIT} is the limit.")
         )
     return len(text).to_bytes(8, "little") + text
 
@@ -228,12 +229,12 @@ def _index(names: list[str], shards: list[list[_Leaf]]) -> bytes:
 
 
 def load(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of one file or of several, by name: all of them, or those in `names`.
+    """The arrays of one or several files as a dict by name: all arrays, or those in `names`.
 
-    The path is that of a file, of an index, or of a directory with one of them. Arrays are views of the memory-mapped
-    file: they cannot be written to, and are read from the disk when they are used. `numpy.array(x)` or `jnp.array(x)`
-    copies one. Replacing the file by renaming, as `save` does, does not affect them; overwriting it in place, as
-    another program may, does.
+    `path` is a file, an index, or a directory with one file or one index. Arrays are read-only views of the
+    memory-mapped file, which are read from the disk when they are used; `numpy.array(x)` or `jnp.array(x)` copies an
+    array. Replacing the file by renaming, as `save` does, does not affect loaded arrays; overwriting the file in place
+    changes them.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as there:
@@ -258,13 +259,13 @@ def load(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> di
     arrays = {}
     for file, inside in files.items():
         if not (where.parent / file).is_file():
-            raise bad(where, f"it names {file!r} (for {short(inside[0])}), but there is no such file")
+            raise bad(where, f"the index names {file!r} (for {short(inside[0])}), but there is no such file")
         arrays.update(File(where.parent / file).arrays(inside))
     return {name: arrays[name] for name in tensor_names}
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The string metadata of a file; of several files, that of the first.
+    """The string metadata of a file; for an index, that of its first file.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as there:
@@ -279,7 +280,7 @@ def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _files(path: pathlib.Path) -> tuple[pathlib.Path, bool]:
-    """The file to begin with, and whether it is an index."""
+    """The file or index at a path, and whether it is an index."""
     index = path.with_name(path.name + ".index.json") if path.name else path
     if path.is_dir():
         files = [f for f in sorted(path.iterdir()) if f.name.endswith((_SUFFIX, _INDEX)) and not f.name.startswith(".")]

@@ -1,7 +1,7 @@
-"""The headers of safetensors files and their indices, and their validation. `safetensors.py` has the public functions.
+"""Reads and validates the headers of safetensors files, and indices. `safetensors.py` has the public functions.
 
-The header is checked against the file size before anything is allocated. Files that other readers reject are rejected,
-and so are some that they accept: duplicate names, booleans that are neither 0 nor 1, unknown fields.
+The header is checked against the file size before any memory is allocated. Files that other readers reject are
+rejected, and so are some files that they accept: with duplicate names, booleans other than 0 and 1, or unknown fields.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from atled.checkpoints.format import CheckpointError
 from atled.core import errors
 
 HEADER_LIMIT = 100_000_000  # bytes: other readers reject longer headers, too
-# Names in the format, bits of a number, NumPy's type. Arrays are written by dtype, the last of these first.
+# By name in the format: bits per number, NumPy's type. In files, arrays are ordered by dtype, the last of these first.
 DTYPES: dict[str, tuple[int, Any]] = {
     "BOOL": (8, np.bool_), "F4": (4, None), "F6_E2M3": (6, None), "F6_E3M2": (6, None),
     "U8": (8, np.uint8), "I8": (8, np.int8), "F8_E5M2": (8, ml_dtypes.float8_e5m2),
@@ -36,7 +36,7 @@ DTYPES: dict[str, tuple[int, Any]] = {
 
 
 class Entry(NamedTuple):
-    """An array in a file: its byte range after the header."""
+    """An array in a file: its dtype tag, shape and byte range after the header."""
 
     tag: str
     shape: tuple[int, ...]
@@ -53,28 +53,30 @@ class File:
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 if size < 8:
-                    raise bad(path, f"it must begin with 8 bytes for the length of its header; it has {size} bytes")
+                    raise bad(path, f"a file must begin with 8 bytes for the header's length; it has {size} bytes")
                 self.bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
-            raise bad(path, f"it could not be read: {error.strerror or error}") from None
+            raise bad(path, f"the file could not be read: {error.strerror or error}") from None
         length = int.from_bytes(self.bytes[:8], "little")
         if length > HEADER_LIMIT:
-            raise bad(path, f"its header claims {length} bytes; {HEADER_LIMIT} is the limit")
+            raise bad(path, f"the header claims {length} bytes; {HEADER_LIMIT} is the limit")
         self.start = 8 + length
         if self.start > len(self.bytes):
-            raise bad(path, f"it is truncated: its header claims {length} bytes, but only {len(self.bytes) - 8} follow")
+            raise bad(
+                path, f"the file is truncated: the header claims {length} bytes, but {len(self.bytes) - 8} follow"
+            )
         told = _parsed(path, self.bytes[8 : self.start], is_header=True)
         self.words = _words(path, told.pop("__metadata__", {}))
         self.entries = {name: _entry(path, name, e) for name, e in told.items()}
         _cover(path, self.entries, len(self.bytes) - self.start)
 
     def arrays(self, names: Sequence[str]) -> dict[str, np.ndarray]:
-        """Views of the bytes by name."""
+        """The arrays with these names, as views of the mapped bytes."""
         require(self.path, names, self.entries)
         return {name: self.array(name) for name in names}
 
     def array(self, name: str) -> np.ndarray:
-        """A view of the bytes."""
+        """The array with this name, as a view of the mapped bytes."""
         entry = self.entries[name]
         kind = DTYPES[entry.tag][1]
         if kind is None:
@@ -97,7 +99,7 @@ def _words(path: pathlib.Path, told: Any) -> dict[str, str]:
 def _entry(path: pathlib.Path, name: str, told: Any) -> Entry:
     """The entry of an array in a header, validated."""
     if not isinstance(told, dict) or set(told) != {"dtype", "shape", "data_offsets"}:
-        raise bad(path, f"{short(name)} must have dtype, shape and data_offsets, and nothing else")
+        raise bad(path, f"{short(name)} must have dtype, shape and data_offsets, and no other fields")
     tag, shape, place = told["dtype"], told["shape"], told["data_offsets"]
     if not isinstance(tag, str) or tag not in DTYPES:
         raise bad(path, f"{short(name)} has the dtype {short(tag)}, which the format does not have")
@@ -109,12 +111,14 @@ def _entry(path: pathlib.Path, name: str, told: Any) -> Entry:
     if math.prod([n or 1 for n in shape]) * DTYPES[tag][0] >= 2**63:
         raise bad(path, f"{short(name)} has a shape too large for any memory: {short(shape)}")
     if bits % 8 or place[1] - place[0] != bits // 8:
-        raise bad(path, f"{short(name)} is {tag}{short(shape)}, {bits / 8:g} bytes, but has {place[1] - place[0]}")
+        raise bad(
+            path, f"{short(name)} is {tag}{short(shape)}, {bits / 8:g} bytes, but has {place[1] - place[0]} bytes"
+        )
     return Entry(tag, tuple(shape), *place)
 
 
 def _cover(path: pathlib.Path, entries: Mapping[str, Entry], size: int) -> None:
-    """Raise unless the arrays cover all bytes after the header, one after another."""
+    """Raise unless the arrays cover all bytes after the header without gaps or overlaps."""
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].end)):
         if entry.start != end:
@@ -126,18 +130,18 @@ def _cover(path: pathlib.Path, entries: Mapping[str, Entry], size: int) -> None:
             raise bad(path, f"{short(name)} begins at {entry.start} and {what}")
         end = entry.end
     if end != size:
-        missing = f"it is truncated: {end - size} bytes are missing"
+        missing = f"the file is truncated: {end - size} bytes are missing"
         what = missing if end > size else f"{size - end} bytes belong to no array"
         raise bad(path, what)
 
 
 def weight_map(path: pathlib.Path) -> dict[str, str]:
-    """The file of each name, from an index."""
+    """The dict of an index from array names to file names, validated."""
     if path.stat().st_size > HEADER_LIMIT:
         raise bad(path, f"an index must have at most {HEADER_LIMIT} bytes")
     files = _parsed(path, path.read_bytes(), is_header=False).get("weight_map")
     if not isinstance(files, dict) or not files:
-        raise bad(path, "it must have a weight_map from names to files")
+        raise bad(path, "an index must have a weight_map from names to files")
     for name, file in files.items():
         if not isinstance(file, str) or file in ("", ".", "..") or re.search(r"[/\\\0]", file):
             raise bad(path, f"{short(name)} must be in a file of the same directory; got {short(file)}")
@@ -145,16 +149,16 @@ def weight_map(path: pathlib.Path) -> dict[str, str]:
 
 
 def _parsed(path: pathlib.Path, data: bytes, is_header: bool) -> dict[str, Any]:
-    """A JSON object in UTF-8 without duplicate names; in headers, numbers must be non-negative integers."""
+    """A JSON object, parsed; must be UTF-8 without duplicate names, and headers may have only numbers ≥ 0 and whole."""
     hooks: dict[str, Any] = {"parse_int": _natural, "parse_float": _natural} if is_header else {}
     try:
         content = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_natural, **hooks)
     except RecursionError:
-        raise bad(path, "its JSON is nested too deep") from None
+        raise bad(path, "the JSON is nested too deeply") from None
     except ValueError as error:
-        raise bad(path, f"its JSON is not valid: {_cut(str(error))}") from None
+        raise bad(path, f"the JSON is not valid: {_cut(str(error))}") from None
     if not isinstance(content, dict):
-        raise bad(path, f"its JSON must be an object; got {type(content).__name__}")
+        raise bad(path, f"the JSON must be an object; got {type(content).__name__}")
     return content
 
 
@@ -176,15 +180,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def require(path: pathlib.Path, names: Sequence[str], there: Mapping[str, Any]) -> None:
-    """Raise an error for missing names."""
+    """Raise if any of `names` is missing in a file or index."""
     absent = [name for name in names if name not in there]
     if absent:
         some = ", ".join([short(name) for name in list(there)[:6]])
-        raise bad(path, f"it has no {short(absent[0])}", f"one of {some}{', …' if len(there) > 6 else ''}")
+        raise bad(path, f"there is no array {short(absent[0])}", f"one of {some}{', …' if len(there) > 6 else ''}")
 
 
 def short(x: Any) -> str:
-    """A value of a file, shortened for an error message."""
+    """The `repr` of a value, cut to 200 characters for an error message."""
     return _cut(repr(x))
 
 

@@ -27,12 +27,12 @@ from atled.engine import client
 def save(path: Any, tree: Any, *, metadata: Any = None) -> None:
     """Write the arrays of a tree to a directory or a URL; the checkpoint is on disk when this returns.
 
-    Until then, the old checkpoint at the path stays valid. With several processes, all call it, and each writes the
-    shards on its devices.
+    An old checkpoint at the path stays valid until then. With several processes, all must call `save`, and each writes
+    the shards on its devices.
 
     Args:
-        path: a directory, a URL such as `s3://bucket/run`, or a dict, which is tensorstore's spec of a store.
-        tree: arrays and numbers in modules, dicts, lists, …; they are stored by their paths.
+        path: a directory, a URL such as `s3://bucket/run`, or a dict, the tensorstore spec of a key-value store.
+        tree: a pytree of arrays and numbers, such as modules, dicts and lists; leaves are stored by their paths.
         metadata: JSON-serializable metadata; `manifest(path).metadata` returns it.
 
     >>> import tempfile
@@ -48,7 +48,7 @@ def save(path: Any, tree: Any, *, metadata: Any = None) -> None:
 
 @formerly(more="metadata")
 class Restored(NamedTuple):
-    """A restored checkpoint."""
+    """A restored checkpoint: the step, the tree, and the metadata."""
 
     step: int
     tree: Any
@@ -57,14 +57,15 @@ class Restored(NamedTuple):
 
 @formerly(keep="max_to_keep")
 class Saver:
-    """Keeps checkpoints of a run in a directory or under a URL, one for each step that is saved.
+    """Keeps checkpoints of a run in a directory or under a URL, one for each saved step.
 
-    Saves run in the background; each waits for the previous one. An error there is raised by the next call of any
-    method, and printed at exit. The steps in `steps` are complete and on disk.
+    Saves run in the background; each waits for the previous one. The next method call raises the error of a background
+    save; errors that no call raises are printed at exit. `steps()` lists the checkpoints that are complete and on disk.
 
     Args:
-        every: save only steps that are multiples of it; others are skipped.
-        max_to_keep: how many of the newest to keep; None for all.
+        directory: a directory, a URL, or a dict, as for `save`.
+        every: save only steps that are multiples of it.
+        max_to_keep: the number of newest checkpoints to keep; None keeps all.
         best: the name of a metric; the checkpoint with the best value so far is kept as well.
         mode: "min" or "max": whether the smallest or the largest value is best.
         wait: whether `save` returns only when the checkpoint is on disk.
@@ -100,7 +101,7 @@ class Saver:
         self.directory = place(directory)
         self.every, self.max_to_keep, self.best, self.mode, self._waits = every, max_to_keep, best, mode, wait
         self._lock, self._is_saving, self._newest = threading.RLock(), False, -1
-        self._written = threading.Event()  # set unless something is being written
+        self._written = threading.Event()  # set unless a save is in progress
         self._written.set()
         self._error: BaseException | None = None
         self._staging, self._is_prepared = Staging(), wait
@@ -108,13 +109,13 @@ class Saver:
 
     @formerly(more="metadata")
     def save(self, step: int, tree: Any, *, metadata: Any = None, metrics: Any = None, force: bool = False) -> bool:
-        """Save a tree under a step number, if a save is due at this step; returns whether it was.
+        """Save a tree if `step` is a multiple of `every`, or with `force`; returns whether it was saved.
 
-        The tree is copied: afterwards, arrays may be donated, and NumPy arrays may be changed.
+        The tree is copied: after this call, arrays may be donated, and NumPy arrays may be changed.
 
         Args:
             metadata: JSON-serializable metadata, such as the state of a data iterator.
-            metrics: numbers by name, one of which `best` may name.
+            metrics: numbers by name; must contain `best`, if the saver has one.
             force: whether to save a step that is not a multiple of `every`.
         """
         step = _checked_step(step)
@@ -127,7 +128,7 @@ class Saver:
                 raise RuntimeError(
                     errors.explained(
                         "checkpoints.Saver: save was called by a signal handler in the middle of save.",
-                        "a flag that the handler sets, and save after the step.",
+                        "set a flag in the handler, and save after the step.",
                     )
                 )
             self._is_saving = True
@@ -145,8 +146,8 @@ class Saver:
         if self.best is not None and self.best not in metrics:
             raise ValueError(
                 errors.explained(
-                    f"checkpoints.Saver: metrics must contain {self.best!r}, which decides which checkpoint "
-                    f"is best; got "
+                    f"checkpoints.Saver: metrics must contain {self.best!r}, the metric of the best "
+                    f"checkpoint; got "
                     f"{', '.join(metrics) or 'none'}."
                 )
             )
@@ -154,7 +155,7 @@ class Saver:
         record = {"step": step, "metrics": metrics, "more": metadata}
         if self._waits:
             return self._write(step, taken, record)
-        # release the tree: donating an array that is still referenced would copy it
+        # releases the arrays of the tree: donating an array that is still referenced would copy it
         taken = self._staging.copied(taken)
         _busy.add(self)
         self._written.clear()
@@ -176,19 +177,20 @@ class Saver:
         return [step for step in self._all_steps() if self._manifest(step) is not None]
 
     def latest(self) -> int | None:
-        """The newest complete step; None if there is none."""
+        """The newest complete step; None if no step is complete."""
         self._raise()
         return next((s for s in reversed(self._all_steps()) if self._manifest(s) is not None), None)
 
     @formerly(like="template")
     def restore(self, template: Any = None, *, step: int | str | None = None, **options: Any) -> Restored | None:
-        """The newest checkpoint that is not damaged, or that of a step; None if there is none at all.
+        """The newest intact checkpoint, or that of `step`; None if the directory has no checkpoints.
 
         Args:
-            template: see `load`, as for the other options; or a function of the checkpoint's metadata that returns it.
+            template: as for `load`, or a function of the checkpoint's metadata that returns the template.
             step: the step to restore, or "best"; raises if it is missing or damaged.
+            **options: `partial`, `rename` and `cast` of `load`.
 
-        A damaged checkpoint is skipped with a warning that names the array.
+        Without `step`, damaged checkpoints are skipped with a warning that names the array.
         """
         self.wait()
         if step == "best":
@@ -203,7 +205,7 @@ class Saver:
                 damaged += [] if restored is None else [f"Another process could not read step {s}."]
                 continue
             for text in damaged:
-                says = f"checkpoints.Saver: step {s} is restored, because newer ones are not whole. {text}"
+                says = f"checkpoints.Saver: step {s} is restored, because newer steps are damaged. {text}"
                 warnings.warn(says, stacklevel=2)
             self._newest = s  # later saves continue from this step
             return restored
@@ -224,7 +226,7 @@ class Saver:
         return self._of_best(self._numbers())
 
     def _numbers(self) -> dict[int, float]:
-        """The metric of each step that has one."""
+        """The metric of each step that has one, by step, without NaN."""
         return {s: v for s, v in self._values.items() if v is not None and v == v}
 
     def _of_best(self, numbers: dict[int, float]) -> int:
@@ -239,7 +241,7 @@ class Saver:
                     self._values[step] = manifest.metadata["metrics"].get(self.best)
 
     def _tried(self, step: int, template: Any, options: Any, damaged: list[str]) -> Restored | None:
-        """The contents of a step; None if it is missing or damaged, which is recorded."""
+        """The checkpoint of a step; None if it is missing or damaged, and then adds the error to `damaged`."""
         try:
             if self._manifest(step, is_strict=True) is not None:
                 return self._restored(step, template, options)
@@ -248,13 +250,13 @@ class Saver:
         return None
 
     def rewind(self, step: int) -> None:
-        """Remove all later checkpoints, to continue from an earlier one. With several processes, all must call it."""
+        """Remove the checkpoints after `step`, to continue from there. With several processes, all must call it."""
         self.wait()
         step = _checked_step(step)
         if self._manifest(step) is None:
             raise CheckpointError(
                 errors.explained(
-                    f"checkpoints.Saver: there is no step {step} in {self.directory} to go back to.", "one of steps()."
+                    f"checkpoints.Saver: there is no step {step} in {self.directory} to rewind to.", "one of steps()."
                 )
             )
         if client.process_index() == 0:
@@ -275,23 +277,23 @@ class Saver:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    # -- inside ---------------------------------------------------------------------------------------------------
+    # -- internals ------------------------------------------------------------------------------------------------
 
     def _check_order(self, step: int) -> None:
-        """Raise if a step is older than the newest: its checkpoint would be removed first, and never be restored."""
+        """Raise if a step is before the newest: its checkpoint would be pruned first, and never restored."""
         if self._newest < 0:
             self._newest = self.latest() or 0
         if step < self._newest:
             raise ValueError(
                 errors.explained(
-                    f"checkpoints.Saver: {self.directory} has step {self._newest} already; got step {step}, which is "
-                    "before it.",
+                    f"checkpoints.Saver: {self.directory} has step {self._newest} already; got the earlier step "
+                    f"{step}.",
                     f"saver.rewind({step}), which removes later steps; or another directory.",
                 )
             )
 
     def _check_place(self, step: int) -> None:
-        """Raise if there is a checkpoint that a saver did not write, which would be replaced."""
+        """Raise if the save would replace a checkpoint that a saver did not write."""
         where = self.directory.inside(_name(step))
         with contextlib.suppress(Damaged):
             data = where.read(MANIFEST)
@@ -314,7 +316,7 @@ class Saver:
             self._written.set()
 
     def _prepare(self, tree: Any) -> None:
-        """Allocate memory for copies of a tree, in the background, before the first save."""
+        """Allocate the staging memory for a tree in the background, before the first save."""
         if not self._is_prepared:
             self._is_prepared = True
             size = shard_writer.snapshot(tree).nbytes
@@ -338,24 +340,24 @@ class Saver:
             raise error
 
     def _all_steps(self) -> list[int]:
-        """Steps that have a directory."""
+        """The steps that have a directory, complete or not."""
         matches = [re.fullmatch(r"step-(\d+)", n) for n in self.directory.folders()]
         return sorted([int(m[1]) for m in matches if m])
 
     def _manifest(self, step: int, is_strict: bool = False) -> Manifest | None:
-        """The manifest of a step; None if it is missing or incomplete, which raises if `is_strict`."""
+        """The manifest of a step; None if it is missing, and if damaged, unless `is_strict`, which raises `Damaged`."""
         where = self.directory.inside(_name(step))
         try:
             data = where.read(MANIFEST)
             if data is None:
-                return None  # an incomplete save
+                return None  # an unfinished save
             manifest = Manifest.from_bytes(data, str(where))
             shard_reader.check_files(where, manifest)
             if not _is_record(manifest.metadata):
-                return None  # of a plain `save`
+                return None  # written by `save`, not by a saver
             saved_step = manifest.metadata["step"]
             if saved_step != step:
-                raise Damaged(f"{where}: the manifest is damaged: it is that of step {saved_step}.")
+                raise Damaged(f"{where}: the manifest is damaged: it belongs to step {saved_step}.")
         except Damaged:
             if is_strict:
                 raise
@@ -375,14 +377,14 @@ class Saver:
         return Restored(step, shard_reader.load(where, template, **options), record["more"])
 
     def _clear(self, step: int) -> None:
-        """Remove leftovers of interrupted saves, which use disk space."""
+        """Remove the files of interrupted saves of earlier steps."""
         for other in self._all_steps():
             where = self.directory.inside(_name(other))
             if other < step and other not in self._values and where.read(MANIFEST) is None:
                 where.remove(shard_writer.own_files(where))
 
     def _prune(self) -> None:
-        """Remove checkpoints beyond `max_to_keep`."""
+        """Remove all checkpoints but the newest `max_to_keep` and the best."""
         if self.max_to_keep is None:
             return
         there = self._all_steps()
@@ -399,18 +401,18 @@ class Saver:
     def _remove(self, step: int) -> None:
         self._values.pop(step, None)
         where = self.directory.inside(_name(step))
-        where.remove(shard_writer.own_files(where))  # the manifest first: without it, it is not a checkpoint
+        where.remove(shard_writer.own_files(where))  # the manifest first: a directory without it is no checkpoint
 
 
 def _give_way() -> None:
-    """Lower the priority of this thread and those it starts (Linux), so that training goes first."""
+    """Lower the priority of this thread and of threads that it starts, in favor of training (Linux only)."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
 
 def _is_record(record: Any) -> bool:
-    """Whether metadata is that of a saver."""
+    """Whether the metadata of a manifest was written by a saver."""
     return isinstance(record, dict) and {"step", "metrics", "more"} <= set(record)
 
 
@@ -437,7 +439,7 @@ def _numbers(metrics: Any) -> dict[str, float]:
         ) from None
 
 
-_busy: set[Saver] = set()  # savers that are writing, or have an unreported error
+_busy: set[Saver] = set()  # savers with a save in progress, or an unreported error
 
 
 def _at_exit() -> None:
@@ -446,10 +448,10 @@ def _at_exit() -> None:
         try:
             saver.wait()
         except BaseException as error:
-            says = str(error) or f"{type(error).__name__}, before it was written"
+            says = str(error) or f"{type(error).__name__} before it was complete"
             print(f"checkpoints: the last save failed: {says}", file=sys.stderr)
 
 
-# before the pools that write are closed, which is before `atexit`; `concurrent.futures` does the same for them
+# runs before `concurrent.futures` closes the thread pools that write, which it does before `atexit`, in the same way
 threading._register_atexit(_at_exit)  # type: ignore[attr-defined]
-atexit.register(_at_exit)  # for saves by functions that run at exit
+atexit.register(_at_exit)  # for saves by other functions that run at exit

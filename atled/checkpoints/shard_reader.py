@@ -63,21 +63,22 @@ def load(
     rename: Mapping[str, str] | Callable[[str], str] | None = None,
     cast: bool = False,
 ) -> Any:
-    """The tree of a checkpoint.
+    """The tree of a checkpoint, with verified checksums.
 
     Args:
-        template: a tree like the one that was saved: its arrays are replaced by the saved ones, which get the same
-            shardings. `template` may be a newly created model, or a tree of shapes (`eval_shape`), which needs no extra
-            memory. Without `template`, the result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
-        partial: True to allow arrays that only one of the two has: they keep their values from `template`, or are
-            ignored; or patterns of paths for which this is allowed.
-        rename: new names of paths in the checkpoint: a dict of path prefixes, or a function.
-        cast: whether arrays may have another dtype in `template`; they are converted to it, and raise if it cannot hold
-            their values. Only digits of floating and complex numbers may be lost.
+        path: a directory, a URL, or a dict, as for `save`.
+        template: a tree like the saved tree: the result has the saved arrays with the shardings of `template`, which
+            may be a new model, or a tree of shapes (`eval_shape`), which needs no extra memory. Without `template`, the
+            result is a dict of NumPy arrays by path, such as `"model/blocks/0/weight"`.
+        partial: True to allow arrays that only the checkpoint has, which are ignored, or only `template` has, which
+            keep their values; or patterns of paths for which this is allowed.
+        rename: new names of paths in the checkpoint: a dict of path prefixes, or a function of a path.
+        cast: whether to convert arrays that have another dtype in `template`. Floating and complex numbers may lose
+            digits; values that the dtype cannot represent raise.
 
     Raises:
         CheckpointError: if the checkpoint is damaged, naming the array, or if it does not match `template`: the message
-            lists missing and unexpected arrays, and those with another shape or dtype.
+            lists missing and unexpected arrays, and arrays with another shape or dtype.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -94,7 +95,7 @@ def load(
             return _loaded(where, saved_manifest, template, partial, rename, cast)
         except Damaged:
             if manifest(where) == saved_manifest:
-                raise  # otherwise it was replaced meanwhile, and its files were removed
+                raise  # otherwise, a save has replaced the checkpoint: read the new one
 
 
 def _loaded(where: Any, found: Manifest, template: Any, partial: Any, rename: Any, cast: bool) -> Any:
@@ -113,7 +114,7 @@ def _loaded(where: Any, found: Manifest, template: Any, partial: Any, rename: An
 
 
 def check_files(where: Any, found: Manifest) -> None:
-    """Raise if files are missing or have a different size, before memory is allocated for their arrays."""
+    """Raise if files are missing or have another size; called before memory is allocated for their arrays."""
     sizes = where.sizes()
     for name, size in found.files.items():
         if name not in sizes or sizes[name] not in (None, size):
@@ -127,8 +128,8 @@ def verify(path: Any, report: Callable[[str, str], None] | None = None) -> int:
     """Read every piece of a checkpoint and verify its checksum; returns the number of bytes.
 
     Raises:
-        CheckpointError: names the first damaged array; with `report`, which is called with each damaged array and
-            the reason, it is raised after all arrays were checked.
+        CheckpointError: at the first damaged array, which it names; with `report`, after all arrays have been read and
+            `report(path, reason)` was called for each damaged one.
 
     >>> import tempfile
     >>> from atled import checkpoints
@@ -174,7 +175,7 @@ class _Box:
 
 @dataclasses.dataclass
 class _Target:
-    """A requested array: the boxes to fill, and the function that builds it from them."""
+    """A requested array: the boxes to read, and the function that builds the array from them."""
 
     path: str
     entry: Entry
@@ -192,7 +193,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _target(path: str, entry: Entry, template: Any) -> _Target:
-    """What to read for a leaf, and how to build the leaf from it."""
+    """The boxes to read for a leaf, and the function that builds the leaf from them."""
     dtype, dims = entry.stored
     whole = (0,) * len(dims)
     if entry.dtype == KEY:
@@ -210,7 +211,7 @@ def _target(path: str, entry: Entry, template: Any) -> _Target:
         is_number = isinstance(template, (bool, int, float, complex)) and not isinstance(template, np.generic)
         finish = _host
         if is_number:
-            is_exact = type(template) is int and dtypes.is_integer(dtype)  # a Python integer has no width
+            is_exact = type(template) is int and dtypes.is_integer(dtype)  # Python integers have any size
             kind = dtype if is_exact else np.asarray(template).dtype
             finish = lambda boxes: exactly(path, boxes[None].values, kind).item()  # noqa: E731
         elif isinstance(template, np.ndarray):
@@ -238,8 +239,8 @@ def _target(path: str, entry: Entry, template: Any) -> _Target:
 
 
 def exactly(path: str, values: np.ndarray, dtype: Any) -> np.ndarray:
-    """Values converted to another dtype; raises for those it cannot represent. Only digits may be lost, of floating
-    and complex numbers: no fraction or number out of range in integers, no imaginary part, no number that becomes inf.
+    """Values converted to another dtype. Floating and complex numbers may lose digits; raises if an integer would lose
+    a fraction or be out of range, a real number would lose an imaginary part, or a finite number would become inf.
     """
     if values.dtype == dtype:
         return values
@@ -252,7 +253,7 @@ def exactly(path: str, values: np.ndarray, dtype: Any) -> np.ndarray:
         converted = given.astype(dtype)
         if after in "iub":
             low, high = (0, 1) if after == "b" else (int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max))
-            # above the highest number comes a power of two, which floating numbers represent
+            # `high + 1` is a power of two, which floats represent exactly; `high` may not be
             fits = bool(((given >= low) & (given < high + 1) & (given == np.trunc(given))).all())
         else:
             fits = bool((np.isfinite(converted) | ~np.isfinite(given)).all())
@@ -270,7 +271,7 @@ def _host(boxes: dict[Any, _Box]) -> np.ndarray:
 
 
 def _read(where: Any, found: Manifest, paths: Sequence[str], likes: Sequence[Any]) -> list[Any]:
-    """Arrays of a checkpoint, each placed like its entry in `likes`, or as NumPy arrays."""
+    """The arrays at `paths`, each built like its entry in `likes`; None there gives a NumPy array."""
     targets = [_target(p, found.arrays[p], template) for p, template in zip(paths, likes, strict=True)]
     todo = [
         (where, t, piece, fits)
@@ -284,7 +285,7 @@ def _read(where: Any, found: Manifest, paths: Sequence[str], likes: Sequence[Any
 
 
 def _fill(where: Any, target: _Target, piece: Piece, boxes: Sequence[_Box]) -> None:
-    """Read a piece into the boxes that it overlaps: directly into memory, if it overlaps one box contiguously."""
+    """Read a piece into the boxes that it overlaps, without a copy if it is a contiguous part of a single box."""
     dtype = target.entry.stored[0]
     first = boxes[0]
     inside = tuple([slice(a - b, a - b + n) for a, b, n in zip(piece.start, first.start, piece.shape)])
@@ -311,5 +312,5 @@ def _read_piece(where: Any, path: str, piece: Piece, into: memoryview) -> None:
         crc = crc32(part, crc)
         count += len(part)
     if count != len(into) or crc != piece.crc32:
-        why = "its file is gone or too short" if count != len(into) else "its checksum is not that of its bytes"
+        why = "its file is missing or too short" if count != len(into) else "its checksum does not match"
         raise Damaged(f"{where}: {path} is damaged: {why} ({piece.file}, {len(into)} bytes at {piece.offset}).")

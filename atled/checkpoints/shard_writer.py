@@ -41,7 +41,7 @@ THREADS = 4
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A box of an array that this process writes."""
+    """A box of an array, which this process writes."""
 
     path: str
     start: tuple[int, ...]
@@ -50,7 +50,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """A snapshot of a tree: types by path, and immutable copies of this process's shards."""
+    """A snapshot of a tree: dtypes and shapes by path, and the values of this process's shards."""
 
     types: dict[str, tuple[str, tuple[int, ...]]]
     parts: list[Part]
@@ -63,16 +63,16 @@ class Snapshot:
 
 
 def snapshot(x: Any) -> Snapshot:
-    """A snapshot of a tree. On the CPU nothing is copied."""
+    """A snapshot of a tree. Shards on the CPU are not copied."""
     types: dict[str, tuple[str, tuple[int, ...]]] = {}
     parts: list[Part] = []
     for path, leaf in named_leaves(x):
         if isinstance(leaf, Tracer):
             raise TypeError(
                 errors.explained(
-                    f"checkpoints.save: {path} is {type_of(leaf)} of a function that is being traced, and has no "
-                    "values yet.",
-                    "save what the function returns.",
+                    f"checkpoints.save: {path} is a tracer, {type_of(leaf)}, which has no values while the function is "
+                    "traced.",
+                    "save the result of the function.",
                 )
             )
         name, dims, boxes = _boxes(path, leaf)
@@ -92,12 +92,12 @@ def named_leaves(x: Any) -> list[tuple[str, Any]]:
 
 
 def _step(key: Any) -> str:
-    """A component of a path, in which slashes are escaped."""
+    """A component of a path, with slashes escaped."""
     return str(key[0]).replace("%", "%25").replace("/", "%2F")
 
 
 def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple[int, ...], Any]]]:
-    """The dtype and the shape of a leaf, and the boxes of it that this process writes."""
+    """The dtype and the shape of a leaf, and the boxes that this process writes, as (start, values)."""
     is_first = client.process_index() == 0
     if is_masked(leaf):
         raise TypeError(errors.explained(f"checkpoints.save: {path} is a masked array.", "x.filled(0), and its mask."))
@@ -114,9 +114,9 @@ def _boxes(path: str, leaf: Any) -> tuple[str, tuple[int, ...], list[tuple[tuple
         _, dims, boxes = _boxes(path, random.key_data(leaf))
         return KEY, dims[:-1], boxes
     if not isinstance(leaf, Array):
-        values = np.asarray(leaf)  # a Python number with all of its digits
+        values = np.asarray(leaf)  # Python numbers keep all digits
         if values.dtype == object:
-            raise TypeError(errors.explained(f"checkpoints.save: {path}, {leaf!r}, does not fit any dtype."))
+            raise TypeError(errors.explained(f"checkpoints.save: {path}, {leaf!r}, does not fit into any dtype."))
         dtype, _ = stored(values.dtype.name, ())
         values = np.asarray(values, dtype, order="C")
         return dtype.name, values.shape, [((0,) * values.ndim, values)] if is_first else []
@@ -157,7 +157,7 @@ def _groups(parts: Sequence[Part]) -> list[list[Part]]:
 
 
 def _write_file(where: Any, name: str, group: Sequence[Part]) -> tuple[int, list[tuple[str, Piece]]]:
-    """Write the pieces of a file; returns its size, and where each piece is."""
+    """Write the pieces of a file; returns its size, and the path and location of each piece."""
     located: list[tuple[str, Piece]] = []
     end = 0
 
@@ -180,12 +180,12 @@ def _write_file(where: Any, name: str, group: Sequence[Part]) -> tuple[int, list
 
 
 def bytes_of(values: np.ndarray) -> memoryview:
-    """The memory of an array in C order, which must be little-endian."""
+    """The memory of an array, which must be in C order and little-endian."""
     return memoryview(values.reshape(-1).view(np.uint8))  # pyright: ignore[reportArgumentType]
 
 
 def plain(metadata: Any) -> Any:
-    """A JSON copy of a value."""
+    """A copy of metadata through JSON; raises if it is not serializable."""
     try:
         return json.loads(json.dumps(metadata))
     except (TypeError, ValueError, RecursionError) as error:
@@ -193,11 +193,11 @@ def plain(metadata: Any) -> Any:
 
 
 def write(path: Any, taken: Snapshot, metadata: Any, who: str) -> None:
-    """Write a snapshot; all processes call this together, each for its own shards. The checkpoint is complete on
-    return.
+    """Write a snapshot to a directory or URL; all processes call this together, each with its own shards. On return,
+    the checkpoint is complete.
 
     Args:
-        who: a string that is the same in all processes, which must save in the same order under it.
+        who: the name of the saver, the same in all processes; saves with one name must be in the same order in all.
     """
     where = place(path)
     world = World(who)
@@ -222,7 +222,7 @@ def write(path: Any, taken: Snapshot, metadata: Any, who: str) -> None:
 
 
 def _may_be_there(where: Any, name: str) -> bool:
-    """Whether a manifest lists the files of a failed save, which happens if it failed after writing the manifest."""
+    """Whether a manifest may list the files of a failed save, which can fail after it has written the manifest."""
     try:
         return name.encode() in (where.read(MANIFEST) or b"")
     except CheckpointError:
@@ -230,7 +230,7 @@ def _may_be_there(where: Any, name: str) -> bool:
 
 
 def _files_before(where: Any) -> list[str]:
-    """Files of the replaced checkpoint, and leftovers of interrupted saves that are at least an hour old."""
+    """The files of the checkpoint to be replaced, and files of interrupted saves that are over an hour old."""
     try:
         known = list(Manifest.from_bytes(where.read(MANIFEST) or b"", str(where)).files)
     except CheckpointError:
@@ -239,7 +239,7 @@ def _files_before(where: Any) -> list[str]:
 
 
 def own_files(where: Any) -> list[str]:
-    """The files of a checkpoint, the manifest first, and of interrupted saves; files of others are not listed."""
+    """The files of a checkpoint, the manifest first, and of interrupted saves, but no files that a user added."""
     return [MANIFEST, *[n for n in where.sizes() if _OWN_FILE.fullmatch(n)]]
 
 
@@ -247,7 +247,7 @@ _OWN_FILE = re.compile(r"[0-9a-f]{8}-\d+-\d+\.data|\.manifest\.[0-9a-f]{8}")
 
 
 def at_once(f: Callable[..., Any], *items: Iterable[Any], threads: int = THREADS) -> list[Any]:
-    """Apply a function to each item, in several threads; the first error is raised after all have finished."""
+    """Apply a function to each item, in several threads. After an error, calls not yet started are canceled."""
     with ThreadPoolExecutor(threads, "atled-checkpoint") as pool:
         try:
             waiting = [pool.submit(f, *args) for args in zip(*items, strict=True)]

@@ -1,7 +1,7 @@
-"""Storage of checkpoint files: a directory, or an object store, which is accessed by URL through tensorstore.
+"""Storage of checkpoint files: `Local`, a directory, or `Remote`, an object store accessed through tensorstore.
 
-Both support the same few operations: write a whole file so that it survives a crash, read parts of a file, list,
-delete. `replace` is atomic: a reader sees the old content or the new one.
+`Local` and `Remote` have the same methods: write a file durably, read parts of a file, list files, delete files.
+`replace` is atomic: a reader sees either the old content or the new content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atled.core import errors
 
 
 class Local:
-    """A directory. What was written has reached the disk when `sync` returns."""
+    """A directory. When `sync` returns, new and deleted files are on disk."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = pathlib.Path(path).absolute()
@@ -33,11 +33,11 @@ class Local:
         return Local(self.path / name)
 
     def prepare(self) -> None:
-        """Make the directory."""
+        """Create the directory and its parents."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise self._failed("made", error) from None
+            raise self._failed("created", error) from None
 
     def write(self, name: str, chunks: Iterable[Any]) -> None:
         """Write a new file; its bytes are on disk when this returns."""
@@ -55,7 +55,7 @@ class Local:
             raise self._failed(f"written ({name})", error) from None
 
     def _opened(self, name: str) -> Any:
-        """A new file. Another process whose save failed may have removed the directory while it was empty."""
+        """A new file; creates the directory again if another process, whose save failed, removed it while empty."""
         try:
             return open(self.path / name, "wb", buffering=0)
         except FileNotFoundError:
@@ -63,9 +63,9 @@ class Local:
             return open(self.path / name, "wb", buffering=0)
 
     def replace(self, name: str, data: bytes) -> None:
-        """Replace a file atomically: after a crash it has the new content or the old one."""
+        """Replace a file atomically: after a crash it has either the old content or the new content."""
         beside = f".{name}.{uuid.uuid4().hex[:8]}"
-        self.sync()  # the files that it refers to exist
+        self.sync()  # the files that a manifest lists must exist
         self.write(beside, [data])
         try:
             os.replace(self.path / beside, self.path / name)
@@ -76,12 +76,12 @@ class Local:
             _sync(self.path.parent)
 
     def sync(self) -> None:
-        """Sync the directory entries to disk, too."""
+        """Sync the entries of the directory to disk."""
         with contextlib.suppress(OSError):  # not supported by some file systems
             _sync(self.path)
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of a file; None if there is none."""
+        """The bytes of a file; None if it does not exist."""
         try:
             return (self.path / name).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -90,7 +90,7 @@ class Local:
             raise self._failed(f"read ({name})", error, Damaged) from None
 
     def parts(self, name: str, offset: int, into: memoryview) -> Iterable[memoryview]:
-        """Read bytes of a file into memory, yielding parts as they are filled; fewer if the file is short."""
+        """Read bytes of a file into memory, yielding each part when it is filled; ends early if the file is short."""
         try:
             with open(self.path / name, "rb", buffering=0) as file:
                 file.seek(offset)
@@ -108,7 +108,7 @@ class Local:
             raise self._failed(f"read ({name})", error, Damaged) from None
 
     def sizes(self) -> dict[str, int]:
-        """The files with their sizes."""
+        """The sizes of the files, by name."""
         try:
             names = os.listdir(self.path)
         except (FileNotFoundError, NotADirectoryError):
@@ -117,14 +117,14 @@ class Local:
             raise self._failed("listed", error) from None
         file_sizes = {}
         for name in names:
-            with contextlib.suppress(OSError):  # it was removed meanwhile
+            with contextlib.suppress(OSError):  # removed since `listdir`
                 status = os.stat(self.path / name)
                 if stat.S_ISREG(status.st_mode):
                     file_sizes[name] = status.st_size
         return file_sizes
 
     def folders(self) -> list[str]:
-        """The names of directories in this one."""
+        """The names of the subdirectories."""
         try:
             with os.scandir(self.path) as entries:
                 return sorted([e.name for e in entries if e.is_dir()])
@@ -134,13 +134,13 @@ class Local:
             raise self._failed("listed", error) from None
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove files, if they are there."""
+        """Remove files, if they exist."""
         for name in names:
-            with contextlib.suppress(OSError):  # it stays, and is harmless
+            with contextlib.suppress(OSError):  # a file that remains is harmless
                 os.unlink(self.path / name)
 
     def remove(self, files: Iterable[str]) -> None:
-        """Remove files in this order, and the directory if it is empty then; for a symbolic link, only the link."""
+        """Remove files in this order, then the directory if it is empty; of a symbolic link, only the link."""
         with contextlib.suppress(OSError):
             if self.path.is_symlink():
                 return self.path.unlink()
@@ -153,7 +153,7 @@ class Local:
             self.path.rmdir()
 
     def old_files(self, seconds: float) -> list[str]:
-        """The files that were not modified in the last `seconds` seconds."""
+        """The files that have not been modified in the last `seconds` seconds."""
         before, old = time.time() - seconds, []
         for name in self.sizes():
             with contextlib.suppress(OSError):
@@ -176,7 +176,7 @@ def _sync(path: pathlib.Path) -> None:
 class Remote:
     """A prefix in an object store, such as `s3://bucket/run` or `gs://bucket/run`, reached through tensorstore.
 
-    Instead of a URL, a dict can give more options, such as an endpoint: tensorstore's spec of a key-value store.
+    A dict instead of a URL is the tensorstore spec of a key-value store, with more options, such as an endpoint.
     """
 
     def __init__(self, where: str | dict[str, Any], store: Any = None) -> None:
@@ -192,7 +192,7 @@ class Remote:
         return self.url.rstrip("/")
 
     def inside(self, name: str) -> Remote:
-        """The storage below a name: a longer prefix, which ends in a slash."""
+        """The storage at the prefix extended by `name` and a slash."""
         store = self.store.copy()
         store.path += f"{name}/"
         return Remote(f"{self.url}{name}/", store)
@@ -213,12 +213,12 @@ class Remote:
         """Does nothing: object stores are durable."""
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of an object; None if there is none."""
+        """The bytes of an object; None if it does not exist."""
         result = self._do("read", name, lambda: self.store.read(name).result())
         return bytes(result.value) if result.state == "value" else None
 
     def parts(self, name: str, offset: int, into: memoryview) -> Iterable[memoryview]:
-        """Read bytes of an object into memory."""
+        """Read bytes of an object into memory, then yield them in parts."""
         window = slice(offset, offset + len(into))
         result = self._do("read", name, lambda: self.store.read(name, byte_range=window).result())
         data = result.value if result.state == "value" else b""
@@ -227,7 +227,7 @@ class Remote:
             yield into[i : min(i + SPAN, len(data))]
 
     def sizes(self) -> dict[str, int | None]:
-        """The objects; their sizes are unknown."""
+        """None for the size of each object, by name: sizes are unknown."""
         names = self._do("listed", "", lambda: self.store.list().result())
         return {n.decode(): None for n in names if b"/" not in n}
 
@@ -237,7 +237,7 @@ class Remote:
         return sorted({n.decode().split("/")[0] for n in names if b"/" in n})
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove objects, if they are there."""
+        """Remove objects, if they exist."""
         for name in names:
             self._do("deleted", name, lambda name=name: self.store.write(name, None).result())
 
@@ -262,7 +262,7 @@ class Remote:
 
 
 def _shown(spec: dict[str, Any]) -> str:
-    """A store given by a dict, as text for messages."""
+    """A store given as a dict, as text for messages."""
     return "/".join([f"{spec.get('driver')}:/", *[spec[k] for k in ("endpoint", "bucket") if k in spec], spec["path"]])
 
 
@@ -280,7 +280,7 @@ def _opened(url: Any) -> Any:
 
 
 def place(path: Any) -> Local | Remote:
-    """The storage at a path or a URL."""
+    """The storage at a path, a URL, or a tensorstore spec."""
     if isinstance(path, (Local, Remote)):
         return path
     if isinstance(path, dict):
@@ -289,5 +289,5 @@ def place(path: Any) -> Local | Remote:
         return Remote(path)
     text = path.removeprefix("file://") if isinstance(path, str) else path
     if not isinstance(text, (str, os.PathLike)) or not os.fspath(text):
-        raise TypeError(errors.explained(f"checkpoints: the path must be a directory; got {path!r}."))
+        raise TypeError(errors.explained(f"checkpoints: the path must be a directory, a URL or a dict; got {path!r}."))
     return Local(os.path.expanduser(text))

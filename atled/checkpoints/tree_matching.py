@@ -19,9 +19,9 @@ from atled.nn.module_filters import matches
 
 @dataclasses.dataclass
 class Plan:
-    """The source of each array of a tree, and the mismatches."""
+    """The source of each array of a tree in a checkpoint, and all mismatches."""
 
-    sources: dict[str, str]  # paths in the tree to paths in the checkpoint
+    sources: dict[str, str]  # paths in the checkpoint by path in the tree
     missing: list[str] = dataclasses.field(default_factory=list)
     extra: list[str] = dataclasses.field(default_factory=list)
     reshaped: list[str] = dataclasses.field(default_factory=list)
@@ -55,7 +55,7 @@ def matched(
     rename: Mapping[str, str] | Callable[[str], str] | None,
     cast: bool,
 ) -> Plan:
-    """The plan for a tree; raises with all mismatches."""
+    """The plan for a tree; raises with a list of all mismatches."""
     partial = [partial] if isinstance(partial, str) else partial
     plan = compared(found, template, leaves, rename)
     excused = (
@@ -67,7 +67,7 @@ def matched(
         shown = dataclasses.replace(plan, missing=missing, extra=extra, cast=[] if cast else plan.cast)
         ways = []
         if missing or extra:
-            ways.append("partial=True or patterns, to leave them; rename={'old': 'new'}")
+            ways.append("partial=True or patterns, to ignore them; rename={'old': 'new'}")
         if plan.cast and not cast:
             ways.append("cast=True")
         raise CheckpointError(
@@ -80,25 +80,25 @@ def matched(
 
 
 def compared(found: Manifest, template: Any, leaves: Mapping[str, Any], rename: Any = None) -> Plan:
-    """Compares a checkpoint with a tree."""
-    plan = Plan({})
+    """The plan that results from comparing a checkpoint with a tree."""
+    plan, used = Plan({}), set[str]()
     renamed = _renamed(found.arrays, rename)
     for path, leaf in leaves.items():
         source = renamed.get(path)
         if source is None and found.version == 1:
             were = [p for p in former_paths(path) if p in renamed and p not in leaves]
-            source = renamed[were[0]] if len(were) == 1 else None
+            source = renamed[were[0]] if len(were) == 1 and renamed[were[0]] not in used else None
         if source is None:
             plan.missing.append(path)
             continue
         plan.sources[path] = source
+        used.add(source)
         entry = found.arrays[source]
         dtype, shape = described(leaf)
         if shape != entry.shape or (dtype == KEY) != (entry.dtype == KEY):
             plan.reshaped.append(f"{path}: {entry} is {_type(leaf)} here")
         elif dtype != entry.dtype and not _is_number(leaf, entry):
             plan.cast.append(f"{path}: {entry} is {_type(leaf)} here")
-    used = set(plan.sources.values())
     plan.extra = [s for s in renamed.values() if s not in used]
     now = settings_of(template)
     for path, value in found.statics.items():
@@ -108,7 +108,7 @@ def compared(found: Manifest, template: Any, leaves: Mapping[str, Any], rename: 
 
 
 def _renamed(arrays: Mapping[str, Entry], rename: Any) -> dict[str, str]:
-    """Maps renamed paths to paths in the checkpoint."""
+    """The paths in the checkpoint, by path after `rename`."""
     if rename is not None and not callable(rename) and not isinstance(rename, Mapping):
         raise TypeError(
             errors.explained(f"checkpoints.load: rename must be a dict or a function; got {type(rename).__name__}.")
@@ -122,7 +122,7 @@ def _renamed(arrays: Mapping[str, Entry], rename: Any) -> dict[str, str]:
         if callable(rename):
             new = str(rename(path))
         else:
-            for old, name in sorted(rename.items(), key=lambda r: -len(r[0])):  # the longest that fits
+            for old, name in sorted(rename.items(), key=lambda r: -len(r[0])):  # the longest prefix first
                 steps = old.strip("/")
                 if not steps or path == steps or path.startswith(f"{steps}/"):
                     new = "/".join([x for x in (name.strip("/"), path[len(steps) :].strip("/")) if x])
@@ -143,7 +143,7 @@ def _renamed(arrays: Mapping[str, Entry], rename: Any) -> dict[str, str]:
 
 
 def described(leaf: Any) -> tuple[str, tuple[int, ...]]:
-    """The dtype and the shape that a leaf has in a checkpoint."""
+    """The dtype name and the shape that a leaf would have in a checkpoint."""
     if isinstance(leaf, ShapeDtypeStruct):
         dtype = leaf.dtype
         return KEY if dtype is dtypes.key_dtype else dtype.name, tuple(leaf.shape)
@@ -159,13 +159,13 @@ def _type(leaf: Any) -> str:
 
 
 def _is_number(leaf: Any, entry: Entry) -> bool:
-    """Whether a leaf is a Python number of the kind that was saved; Python numbers are saved in full precision."""
+    """Whether a leaf is a Python number of the saved kind, which may have a wider dtype in the checkpoint."""
     kinds = {bool: "b", int: "iu", float: "f", complex: "c"}
     return type(leaf) in kinds and entry.dtype != KEY and entry.stored[0].kind in kinds[type(leaf)]
 
 
 def settings_of(x: Any) -> dict[str, Any]:
-    """The JSON-serializable settings of modules, by path, so that a report can say that `heads` was 8."""
+    """The JSON-serializable settings of modules, by path, for messages such as "heads was 8 and is 4"."""
     settings = {}
     for path, node in walk(x) if isinstance(x, Module) else ():
         if isinstance(node, Module):

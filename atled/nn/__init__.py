@@ -25,23 +25,22 @@ _NAMES = {
     "chunked_attention": "memory_efficient_attention",
     "lora": "LoRA",
     "module": "Module",
-    "multi_head_attention": "Cache init_cache MultiHeadAttention",
+    "decoding_cache": "Cache init_cache Positions seek take_rows",
+    "multi_head_attention": "MultiHeadAttention",
     "normalization": "BatchNorm GroupNorm InstanceNorm LayerNorm RMSNorm",
     "pooling": """
         AdaptiveAvgPool AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool AdaptiveMaxPool1d
         AdaptiveMaxPool2d AdaptiveMaxPool3d avg_pool AvgPool AvgPool1d AvgPool2d AvgPool3d GlobalAvgPool GlobalMaxPool
         max_pool MaxPool MaxPool1d MaxPool2d MaxPool3d""",
-    "position_encodings": "ALiBi RelativePositions RoPE SinusoidalPositions",
+    "position_encodings": "ALiBi RelativePositions RoPE RoPEScaling SinusoidalPositions",
     "recurrent": "Bidirectional ConvLSTMCell GRUCell LSTMCell RNN RNNCell",
     "weight_normalization": "SpectralNorm WeightNorm",
-    "module_surgery": "replace",
+    "quantization": "quantize",
+    "module_surgery": "replace unstack",
     "module_filters": "buffers cast declare filter freeze matches merge modules params",
     "module_sharding": "create creator shardings",
     "stack": "Stack",
     "module_summary": "summary",
     "state_dicts": "load_state_dict state_dict",
 }
-_FORMER = {
-    "load_state": "load_state_dict", "only": "filter", "start_decoding": "init_cache", "state": "state_dict",
-}  # fmt: skip
-__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, "initializers losses", _AT_ONCE, _FORMER)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, "initializers losses", _AT_ONCE)

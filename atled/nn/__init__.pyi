@@ -47,6 +47,11 @@ from atled.nn.convolutions import ConvTranspose as ConvTranspose
 from atled.nn.convolutions import ConvTranspose1d as ConvTranspose1d
 from atled.nn.convolutions import ConvTranspose2d as ConvTranspose2d
 from atled.nn.convolutions import ConvTranspose3d as ConvTranspose3d
+from atled.nn.decoding_cache import Cache as Cache
+from atled.nn.decoding_cache import Positions as Positions
+from atled.nn.decoding_cache import init_cache as init_cache
+from atled.nn.decoding_cache import seek as seek
+from atled.nn.decoding_cache import take_rows as take_rows
 from atled.nn.dropout_layers import AlphaDropout as AlphaDropout
 from atled.nn.dropout_layers import Dropout as Dropout
 from atled.nn.dropout_layers import SpatialDropout as SpatialDropout
@@ -78,9 +83,8 @@ from atled.nn.module_sharding import creator as creator
 from atled.nn.module_sharding import shardings as shardings
 from atled.nn.module_summary import summary as summary
 from atled.nn.module_surgery import replace as replace
-from atled.nn.multi_head_attention import Cache as Cache
+from atled.nn.module_surgery import unstack as unstack
 from atled.nn.multi_head_attention import MultiHeadAttention as MultiHeadAttention
-from atled.nn.multi_head_attention import init_cache as init_cache
 from atled.nn.normalization import BatchNorm as BatchNorm
 from atled.nn.normalization import GroupNorm as GroupNorm
 from atled.nn.normalization import InstanceNorm as InstanceNorm
@@ -109,7 +113,9 @@ from atled.nn.pooling import max_pool as max_pool
 from atled.nn.position_encodings import ALiBi as ALiBi
 from atled.nn.position_encodings import RelativePositions as RelativePositions
 from atled.nn.position_encodings import RoPE as RoPE
+from atled.nn.position_encodings import RoPEScaling as RoPEScaling
 from atled.nn.position_encodings import SinusoidalPositions as SinusoidalPositions
+from atled.nn.quantization import quantize as quantize
 from atled.nn.recurrent import Bidirectional as Bidirectional
 from atled.nn.recurrent import ConvLSTMCell as ConvLSTMCell
 from atled.nn.recurrent import GRUCell as GRUCell
@@ -184,12 +190,14 @@ __all__ = [
     "MultiHeadAttention",
     "Param",
     "PatchEmbedding",
+    "Positions",
     "RMSNorm",
     "RNN",
     "RNNCell",
     "RelativePositions",
     "Residual",
     "RoPE",
+    "RoPEScaling",
     "Sequential",
     "SinusoidalPositions",
     "SpatialDropout",
@@ -235,11 +243,13 @@ __all__ = [
     "modules",
     "one_hot",
     "params",
+    "quantize",
     "relu",
     "relu6",
     "replace",
     "scaled_dot_general",
     "scaled_matmul",
+    "seek",
     "selu",
     "shardings",
     "sigmoid",
@@ -254,5 +264,7 @@ __all__ = [
     "state_dict",
     "summary",
     "swish",
+    "take_rows",
     "tanh",
+    "unstack",
 ]

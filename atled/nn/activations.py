@@ -1,4 +1,4 @@
-"""Activations, the softmax family, and encodings."""
+"""Activations, the softmax family, and `one_hot`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _P = ParamSpec("_P")
 
 
 def _activation(f: Callable[_P, Array]) -> LibraryFunction[_P, Array]:
-    """An activation: one launch on arrays; its operand is promoted to a floating dtype."""
+    """f as a library function of `atled.nn`, which runs on concrete arrays in one launch."""
     f.__module__ = "atled.nn"
     return library_function(f)
 
@@ -162,7 +162,7 @@ def mish(x: ArrayLike) -> Array:
 
 @library_function
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
-    """x, or a fraction of it below 0.
+    """x where it is 0 or more, negative_slope * x below 0.
 
     >>> import atled.numpy as jnp
     >>> leaky_relu(jnp.array([-4.0, 2.0]), negative_slope=0.25)
@@ -246,7 +246,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 @_activation
 def selu(x: ArrayLike) -> Array:
-    """A scaled elu that keeps mean and variance of normal inputs.
+    """A scaled `elu` that preserves mean 0 and variance 1 of normal inputs.
 
     >>> round(float(selu(1.0)), 3)
     1.051
@@ -334,7 +334,7 @@ def _masked(x: Any, where: Any, fill: float) -> Any:
 
 @library_function(static=("axis",))
 def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None) -> Array:
-    """exp(x) scaled to sum to one over axes.
+    """exp(x) scaled to sum to 1 over the axes.
 
     >>> import atled.numpy as jnp
     >>> softmax(jnp.zeros(4))
@@ -371,7 +371,7 @@ def log_softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike |
 
 
 def _complex_shifted(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
-    """x minus its largest element over the axes, in lexicographic order, and the sum of the exponentials of that."""
+    """x minus its lexicographic maximum over the axes, and the sum of the exponentials of the difference."""
     t = type_of(x)
     if not t.size:
         return x, x
@@ -381,7 +381,7 @@ def _complex_shifted(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def constant(x: Any) -> Any:
-    """x, treated as a constant by derivatives."""
+    """x, which derivatives treat as a constant."""
     return bind(ew.StopGradient(), x)
 
 
@@ -394,7 +394,7 @@ def logsumexp(
     return_sign: bool = False,
     where: ArrayLike | None = None,
 ) -> Any:
-    """log(sum(b * exp(a))) over axes, without overflow.
+    """log(sum(b * exp(a))) over the axes, without overflow.
 
     >>> import atled.numpy as jnp
     >>> float(logsumexp(jnp.array([1000.0, 1000.0]))) - 1000.0 < 0.7
@@ -437,7 +437,7 @@ def _weighted_sum(x: Any, weight: Any, axes: tuple[int, ...], with_sign: bool) -
 def logmeanexp(
     x: ArrayLike, axis: int | Sequence[int] | None = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
-    """log(mean(exp(x))) over axes.
+    """log(mean(exp(x))) over the axes.
 
     >>> import atled.numpy as jnp
     >>> round(float(logmeanexp(jnp.array([1000.0, 1000.0]))), 1)
@@ -464,9 +464,9 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Array:
-    """x shifted and scaled to mean 0 and variance 1 over axes.
+    """x shifted and scaled to mean 0 and variance 1 over the axes.
 
-    By default, the variance is the mean of (x - mean)**2. If the mean is given, `algorithm="fast"` computes it as
+    By default, the variance is the mean of (x - mean)**2. With a given `mean` and `algorithm="fast"`, the variance is
     mean(x**2) - mean**2 instead, as in JAX.
 
     >>> import atled.numpy as jnp
@@ -504,7 +504,8 @@ def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: Any = -1) -> Array:
     """Each integer as a row of zeros with a one at its index; all zeros if it is out of range.
 
-    If `axis` is the name of a mapped axis of that length, each position along it has its own element of the row.
+    If `axis` names a mapped axis of length `num_classes`, each position along that axis holds its own element of the
+    row.
 
     >>> import atled.numpy as jnp
     >>> one_hot(jnp.array([0, 2]), 3)

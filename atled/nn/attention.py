@@ -24,7 +24,7 @@ _NAME = "dot_product_attention"
 
 
 def _checked(what: str, x: Any, dims: tuple[int | None, ...], dtype: Any = None) -> None:
-    """Raise unless x has the lengths in dims, where None is any, and the dtype."""
+    """Raise unless x has the shape `dims`, where None allows any length, and the dtype."""
     t = type_of(x)
     fits = t.ndim == len(dims) and all([n is None or n == m for n, m in zip(dims, t.shape)])
     if not fits:
@@ -40,11 +40,12 @@ def _four_axes(x: Any) -> Array:
 
 
 def logits_of(query: Any, key: Any, scale: Any, bias: Any, rules: Sequence[Any]) -> Any:
-    """The logits of queries [..., T, N, H] and keys [..., S, K, H], in float32 or wider, where all rules hold.
+    """The logits of queries [..., T, N, H] and keys [..., S, K, H], in float32 or wider, masked by the boolean `rules`.
 
-    Bias and rules broadcast to [..., N, T, S]. So are the logits; if a key has several queries, [..., K, N / K, T, S].
-    (Groups of one made a step of a small GPT 30 % slower on the CPU.) Where a rule does not hold, the logits are a
-    finite number, so that a query without keys has equal weights and finite gradients.
+    Bias and rules broadcast to [..., N, T, S]. The logits are [..., N, T, S], or [..., K, N / K, T, S] if a key head
+    serves several query heads; a group axis of length 1 made a training step of a small GPT 30 % slower on the CPU.
+    Where a rule is False, the logit is a large negative but finite number, so a query without keys has equal weights
+    and finite gradients.
     """
     q, k = type_of(query), type_of(key)
     wide, heads = jnp.promote_types(jnp.promote_types(q.dtype, k.dtype), "float32"), k.shape[-2]
@@ -71,7 +72,7 @@ def logits_of(query: Any, key: Any, scale: Any, bias: Any, rules: Sequence[Any])
 
 
 def averaged(weights: Any, value: Any, dtype: Any = None) -> Any:
-    """The sums of values [..., S, K, H] with the weights of each query, [..., T, N, H]."""
+    """The sums of values [..., S, K, H], weighted by the attention weights of each query: [..., T, N, H]."""
     w, heads = type_of(weights), type_of(value).shape[-2]
     if w.ndim == type_of(value).ndim:
         return jnp.einsum("...nts,...snh->...tnh", weights, value, preferred_element_type=dtype)
@@ -82,7 +83,7 @@ def averaged(weights: Any, value: Any, dtype: Any = None) -> Any:
 def attend(
     query: Any, key: Any, value: Any, bias: Any, rules: Sequence[Any], scale: Any, dropout: Callable[[Any], Any] | None
 ) -> tuple[Any, Any]:
-    """The averages of values for queries [..., T, N, H], and the logits."""
+    """The attention outputs of queries [..., T, N, H], and the logits."""
     logits = logits_of(query, key, scale, bias, rules)
     weights = softmax(logits, -1)
     weights = (weights if dropout is None else dropout(weights)).astype(type_of(value).dtype)
@@ -92,7 +93,7 @@ def attend(
 def _rules(
     dims: tuple[int, int], is_causal: bool, window: tuple[int, int] | None, query_lengths: Any, key_lengths: Any
 ) -> list[Any]:
-    """Which keys each query may attend to, in shapes that broadcast to BNTS."""
+    """Masks, True where a query may attend to a key, in shapes that broadcast to [B, N, T, S]."""
     query, key = jnp.arange(dims[0])[:, None], jnp.arange(dims[1])
     rules = [key <= query] if is_causal else []
     if window is not None:
@@ -164,10 +165,10 @@ def dot_product_attention(
 
     `query` is [B, T, N, H], or [T, N, H]; `key` and `value` are [B, S, K, H], and each of their K heads serves N / K
     heads of the query. `bias` is added to the logits, and `mask` is False for masked keys; both broadcast to [B, N, T,
-    S]. `is_causal` masks later keys, `local_window_size` those more than (left, right) positions away, and the
-    sequence lengths, one per example, those past the end. Queries past their end give zero; a fully masked query gives
-    the mean of all values, as in JAX. Logits and softmax are in float32, or in float64 for float64 operands. With
-    `return_residual`, also returns the log-sum-exp of the logits, [B, T, N], without a derivative.
+    S]. `is_causal` masks later keys, and `local_window_size` masks keys more than (left, right) positions away. The
+    sequence lengths, one per example, mask keys past the end, and make results of queries past the end zero. A fully
+    masked query gives the mean of all values, as in JAX. Logits and softmax are in float32, or in float64 for float64
+    operands. With `return_residual`, also returns the log-sum-exp of the logits, [B, T, N], without a derivative.
 
     >>> import atled.numpy as jnp
     >>> x = jnp.arange(6.0).reshape(1, 3, 1, 2)

@@ -1,8 +1,8 @@
 """Block-scaled matrix products of low-precision numbers: blocks along the contracted axis share a scale.
 
 The formats are those of the Open Compute Project ("mxfp8": blocks of 32, scales that are powers of two) and of NVIDIA
-("nvfp4": blocks of 16, scales of eight bits, and one scale for the whole array). Here, numbers are quantized and
-multiplied in float32, which emulates hardware with such products on every device.
+("nvfp4": blocks of 16, scales of eight bits, and one scale for the whole array). Numbers are quantized and then
+multiplied in float32, which emulates hardware support for these formats on every device.
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ class Format:
 
     @property
     def largest_scale(self) -> float:
-        """The largest scale."""
+        """The largest number of the scale type."""
         return float(dtypes.finfo(self.scale_type).max)
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None) -> BlockScaleConfig:
-    """How `scaled_dot_general` quantizes an operand: `mode` is "mxfp8", or "nvfp4" with an optional global scale.
+    """The `BlockScaleConfig` of an operand of `scaled_dot_general`: `mode` is "mxfp8", or "nvfp4" with an optional
+    global scale.
 
     >>> get_scaled_dot_general_config("mxfp8").mode
     'mxfp8'
@@ -123,7 +124,7 @@ def _power_of_two_above(x: Any) -> Any:
     """The biased exponent (+ 127) of the smallest power of two >= x, for float32 x >= 0."""
     bits = x.view("uint32")
     rounded = jnp.minimum((bits + np.uint32(0x7FFFFF)) >> 23, np.uint32(254))
-    rounded = jnp.where(bits <= 0x400000, np.uint32(0), rounded)  # up to 2**-127, which is the smallest
+    rounded = jnp.where(bits <= 0x400000, np.uint32(0), rounded)  # 2**-127 is the smallest scale
     return jnp.where(jnp.isfinite(x), rounded, np.uint32(255))
 
 
@@ -158,7 +159,7 @@ def quantize(x: Any, config: Format, global_scale: Any) -> tuple[Any, Any]:
 
 
 def _product(lhs: Any, rhs: Any, formats: Any, scales: Any, dtype: Any) -> Any:
-    """Quantize both operands along their last axis, and multiply over it."""
+    """The product of both operands over their last axes, after quantization."""
     (a, s), (b, t) = (quantize(x, f, g) for x, f, g in zip((lhs, rhs), formats, scales, strict=True))
     out = scaled_matmul(a, b, s, t, np.float32)
     for g in scales:
@@ -171,7 +172,7 @@ def _forward(formats: Any, dtype: Any, lhs: Any, rhs: Any, scales: Any) -> Any:
 
 
 def _backward(formats: Any, dtype: Any, residuals: Any, cotangent: Any) -> Any:
-    """Straight-through estimator: rounding has derivative 1, and 0 where numbers were clipped."""
+    """Straight-through estimator: rounding has derivative 1; in "nvfp4", clipping has derivative 0."""
     lhs, rhs, scales = residuals
     if len(formats) < 3:
         raise ValueError(f"scaled_dot_general: gradients need a third config, for the cotangent; got {len(formats)}.")
@@ -208,9 +209,10 @@ def scaled_dot_general(
     configs: Any = None,
     implementation: str | None = None,
 ) -> Array:
-    """`lax.dot_general` of block-quantized operands; without `configs`, of the operands themselves.
+    """`lax.dot_general` of block-quantized operands; without `configs`, of unquantized operands.
 
-    `configs` are those of the two operands and of the cotangent. Derivatives treat rounding as the identity.
+    `configs` has a `BlockScaleConfig` for each operand and, if there are gradients, one for the cotangent. Derivatives
+    treat rounding as the identity.
 
     >>> configs = [get_scaled_dot_general_config("mxfp8") for _ in range(2)]
     >>> scaled_dot_general(jnp.ones((1, 2, 32)), jnp.ones((1, 2, 32)), (((2,), (2,)), ((0,), (0,))), configs=configs)

@@ -1,4 +1,4 @@
-"""Attention for long sequences: queries in chunks, so that not all weights are in memory at once."""
+"""Attention for long sequences: queries are processed in chunks, so not all weights are in memory at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from atled.higher_order.remat import checkpoint_name, remat, save_only_these_nam
 from atled.nn.attention import averaged, dot_product_attention, logits_of
 from atled.transforms.grad import stop_gradient
 
-_BANDS = 4  # parts of a causal sequence, each of which attends only up to its own end
+_BANDS = 4  # how many parts a causal sequence is split into, each attending only to keys up to its own end
 
 
 @formerly(window="local_window_size", chunk="chunk_size")
@@ -37,15 +37,16 @@ def memory_efficient_attention(
     memory.
 
     `query` is [B, T, N, H], `key` and `value` are [B, S, K, H]; each of the K heads serves N / K heads of the query.
-    Plain attention holds B·N·T·S weights, and more in the backward pass. This function holds B·N·chunk_size·S
-    weights at a time, and recomputes them in the backward pass.
+    Plain attention holds B·N·T·S weights, and more in the backward pass. `memory_efficient_attention` holds
+    B·N·chunk_size·S weights at a time, and recomputes them in the backward pass.
 
     Args:
-        bias, mask: a bias for the logits, and a boolean mask, in shapes that broadcast to [B, N, T, S]; or functions of
-            the positions of queries and keys, two integer arrays, [t, 1] and [s], that return the block for these, in a
-            shape that broadcasts to [B, N, t, s]. A fully masked query gives a mean of values.
-        scale: 1 / sqrt(H) if it is not given.
-        is_causal: queries do not attend to later keys.
+        bias, mask: a bias for the logits, and a boolean mask, in shapes that broadcast to [B, N, T, S]; or functions
+            that take the positions of queries and keys, integer arrays [t, 1] and [s], and return the block for these
+            positions, in a shape that broadcasts to [B, N, t, s]. A fully masked query gives the mean of the values
+            that its chunk reads.
+        scale: the factor of the products; by default 1 / sqrt(H).
+        is_causal: whether to mask later keys.
         local_window_size: how many positions a query attends to before and after its own; work and memory then scale
             with the window.
 
@@ -65,7 +66,7 @@ def memory_efficient_attention(
     query = jnp.asarray(query)
 
     def run(queries: Any, first: int, keys: Any, values: Any) -> Any:
-        """The results of some queries, the first of which is at position `at`."""
+        """The results of `queries`, the first of which is at position `first`."""
         count = type_of(queries).shape[1]
         parts = -(-count // chunk_size)
         padded = jnp.pad(queries, [(0, 0), (0, parts * chunk_size - count), (0, 0), (0, 0)])
@@ -84,7 +85,7 @@ def memory_efficient_attention(
 def _attended(
     query: Any, key: Any, value: Any, first: Any, scale: Any, bias: Any, mask: Any, is_causal: bool, window: Any
 ) -> Any:
-    """The results of a chunk of queries, the first of which is at position `at`."""
+    """The results of a chunk of queries, the first of which is at position `first`."""
     (chunk, sources), start = (query.shape[1], key.shape[1]), 0
     if window is not None:  # only keys that some query of the chunk attends to
         span = min(sources, chunk + window[0] + window[1])
@@ -96,7 +97,7 @@ def _attended(
     rules += [places <= targets] if is_causal else []
     rules += [targets <= places + window[0], targets >= places - window[1]] if window is not None else []
     logits = logits_of(query, key, scale, None if bias is None else bias(targets, places), rules)
-    # Normalize at the end, so that weights are computed in one pass, and gradients in another
+    # normalize the output instead of the weights: one pass over the weights forward, and one backward
     highest = checkpoint_name(stop_gradient(logits.max(-1, keepdims=True)), "highest")
     weights = jnp.exp(logits - highest)
     out = averaged(weights.astype(value.dtype), value, logits.dtype)
@@ -105,19 +106,19 @@ def _attended(
 
 
 def boolean(mask: Any) -> Any:
-    """A boolean mask; raises for numbers, which may be an additive mask."""
+    """The mask, if it is boolean; raises for numbers, which could be an additive mask."""
     if type_of(mask).kind != "b":
         raise TypeError(
             errors.explained(
                 f"attention: a mask must be booleans, True where a query may attend; got {type_of(mask)}.",
-                "mask == 0 for one that is added to logits, mask != 0 for ones and zeros.",
+                "mask == 0 for a mask that is added to the logits, mask != 0 for a mask of ones and zeros.",
             )
         )
     return mask
 
 
 def _part(what: str, x: Any, dims: tuple[int, int, int, int]) -> Callable[[Any, Any], Any] | None:
-    """A bias or a mask as a function of positions."""
+    """A bias or a mask as a function of query and key positions; raises if its shape does not broadcast."""
     if x is None or callable(x):
         return x
     x = jnp.asarray(x)
@@ -135,7 +136,7 @@ def _part(what: str, x: Any, dims: tuple[int, int, int, int]) -> Callable[[Any, 
 
 
 def _checked(query: Any, key: Any, value: Any, chunk: int, window: Any) -> tuple[int, ...]:
-    """The shape of the query."""
+    """The shape of the query; raises for invalid operands or settings."""
     q, k, v = [type_of(x) for x in (query, key, value)]
     fits = q.ndim == k.ndim == 4 and k.shape[:3] == v.shape[:3] and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])
     if not fits or v.ndim != 4 or q.shape[2] % max(k.shape[2], 1):

@@ -1,4 +1,4 @@
-"""Layers composed of others: in sequence (`Sequential`), added to the input (`Residual`); functions (`Lambda`)."""
+"""Layers made of other layers or functions: `Sequential`, `Residual`, `Lambda`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from atled.nn.weight_normalization import Reparametrized
 class Sequential(Module):
     """Layers and plain functions in sequence: each gets the output of the previous one.
 
-    A `key` of a call is split among the layers that take one. `model[1]` is the second layer, `model[:2]` a shorter
-    `Sequential` with the same arrays.
+    The `key` of a call is split among the layers that take a `key`. `model[1]` is the second layer, `model[:2]` a
+    shorter `Sequential` with the same arrays.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -66,7 +66,7 @@ class Residual(Module):
     """`x + layer(x)`, or `x + scale * layer(x)`: the layer must keep the shape.
 
     Args:
-        scale: a number; `nn.Param(x)` for one that is trained, or one for each feature.
+        scale: a number, or `nn.Param(x)` for a trained number or vector.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -89,7 +89,7 @@ class Residual(Module):
 
 
 class Lambda(Module):
-    """A function as a layer: it may use only its arguments and constants.
+    """A function as a layer; the function may use only its arguments and constants.
 
     Closing over modules or arrays raises: they would be neither trained nor saved.
 
@@ -117,7 +117,7 @@ class Lambda(Module):
 
 
 def as_layer(where: str, layer: Any) -> Any:
-    """A module, or a function that hides neither modules nor arrays; raises for anything else."""
+    """The layer, if it is a module, or a function that reads no modules or arrays but its arguments; else raises."""
     if isinstance(layer, Module):
         return layer
     if isinstance(layer, type) and issubclass(layer, Module):
@@ -141,8 +141,8 @@ def as_layer(where: str, layer: Any) -> Any:
 
 
 def _read_by(function: Any, seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
-    """What a Python function reads besides its arguments, with names: globals, closure variables, defaults, and the
-    same of the functions among them.
+    """Names and values that a Python function reads besides its arguments: globals, closure variables and defaults, and
+    those that functions among these values read.
     """
     seen = set() if seen is None else seen
     if not isinstance(function, types.FunctionType) or id(function) in seen:
@@ -161,13 +161,13 @@ def _read_by(function: Any, seen: set[int] | None = None) -> Iterator[tuple[str,
 
 
 def _global_names(code: types.CodeType) -> set[str]:
-    """The globals that code reads, and code nested in it."""
+    """The names of the globals that a code object and the code objects nested in it read."""
     found = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     return found.union(*[_global_names(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
 def takes_key(layer: Any) -> bool:
-    """Whether a call of a layer or function takes a random `key` by name; for a container, whether one inside does."""
+    """Whether a layer or function takes a keyword argument `key`; for a container, whether a layer inside does."""
     if isinstance(layer, Sequential):
         return any([takes_key(inner) for inner in layer.layers])
     if isinstance(layer, (Residual, Reparametrized)):
@@ -183,7 +183,7 @@ def takes_key(layer: Any) -> bool:
 
 
 def _takes_key(function: Any) -> bool | None:
-    """Whether a function takes a `key` by name; None if it takes `**kwargs`."""
+    """Whether a function has a parameter `key`, or None if only its `**kwargs` could take a `key`."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -222,6 +222,6 @@ def _same_shape(layer: Residual, x: Any, y: Any) -> None:
             errors.explained(
                 f"Residual: the output of {name} must have the shape of its input; got {describe(y)} for "
                 f"{describe(x)}.",
-                "the same number of outputs as inputs, or a Linear on the skip connection: write the sum yourself.",
+                "as many outputs as inputs, or write out the sum, with a Linear on the skip connection.",
             )
         )

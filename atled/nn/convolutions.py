@@ -1,5 +1,5 @@
-"""Layers that slide over one, two, three or more axes: `Conv`, its transpose, `ConvTranspose`, and both with the number
-of axes in their names; and settings for each axis.
+"""Convolution layers: `Conv`, `ConvTranspose`, and both for one, two and three axes, such as `Conv2d`; also checks of
+settings for each axis.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from atled.nn.linear_layers import check_features, computing, kept, needed
 from atled.nn.module import Module
 from atled.nn.variable_kinds import Param
 
-_WITH_AXES = ("Conv", "ConvTranspose", "MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")  # also as Conv2d, …
-_MODES = {"CIRCULAR": "wrap", "REFLECT": "reflect", "REPLICATE": "edge"}  # paddings done by `numpy.pad`, and its modes
+# classes that also exist for one, two and three axes, such as Conv2d
+_WITH_AXES = ("Conv", "ConvTranspose", "MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")
+_MODES = {"CIRCULAR": "wrap", "REFLECT": "reflect", "REPLICATE": "edge"}  # paddings, and the modes of `jnp.pad`
 
 
 def for_each_axis(
     layer: str, what: str, given: Any, count: int | None = None, least: int | None = 1
 ) -> tuple[int, ...]:
-    """Integers, one for each of `count` axes, from a single number or one for each axis."""
+    """A tuple of integers, one for each of `count` axes, from one number or a sequence of them."""
     try:
         listed = (given,) * (count or 1) if isinstance(given, (int, np.integer)) else tuple(given)
         per_axis = tuple([operator.index(n) for n in listed])
@@ -58,12 +59,12 @@ def window(layer: str, what: str, given: Any, count: int | None) -> tuple[int, .
 
 
 def padding_for_each_axis(layer: str, padding: Any, count: int, words: Sequence[str]) -> Any:
-    """A normalized padding: one of the names, or (before, after) for each of `count` axes."""
+    """A normalized padding: one of `words`, or (before, after) for each of `count` axes."""
     if isinstance(padding, str):
         if padding not in words:
             raise ValueError(
                 errors.explained(
-                    f"{layer}: padding is {', '.join(words)}, or pairs of numbers; got {padding!r}.",
+                    f"{layer}: padding must be {', '.join(words)}, or pairs of numbers; got {padding!r}.",
                     f"{padding.upper() if padding.upper() in words else words[0]!r}.",
                 )
             )
@@ -86,7 +87,7 @@ def check_places(layer: str, x: Any, count: int) -> None:
         raise ValueError(
             errors.explained(
                 f"{layer}: the input must have {count + 2} axes, or {count + 1} without a batch; got {t}.",
-                f"{way}, or another shape of the input." if n > 0 else "another shape of the input.",
+                f"{way}, or an input of another shape." if n > 0 else "an input of another shape.",
             )
         )
 
@@ -94,7 +95,7 @@ def check_places(layer: str, x: Any, count: int) -> None:
 class _Sliding(Module):
     """Base of `Conv` and `ConvTranspose`: sizes, input checks, dtypes, and the bias."""
 
-    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class says it
+    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class fixes it
     weight: Array
     bias: Array | None
 
@@ -134,7 +135,7 @@ class _Sliding(Module):
         return "DHW"[-n:] if n < 4 else "".join([chr(ord("a") + i) for i in range(n)])
 
     def _reach(self) -> list[int]:
-        """The extent of a dilated window."""
+        """The extent of the dilated window along each axis, minus 1."""
         return [(k - 1) * d for k, d in zip(self.kernel_size, self.dilation, strict=True)]
 
 
@@ -150,17 +151,18 @@ class Conv(_Sliding):
     """A convolution of (batch, *spatial, features), with as many spatial axes as `kernel_size` has entries.
 
     `y[p] = bias + sum over q of x[stride * p + dilation * q - before] @ weight[q]`, with a weight of shape
-    (*kernel_size, in_features / groups, out_features). With `groups=in_features` it is depthwise: each feature has its
-    own `out_features / in_features` kernels.
+    (*kernel_size, in_features / groups, out_features). With `groups=in_features`, the convolution is depthwise: each
+    feature has its own `out_features / in_features` kernels.
 
     Args:
         kernel_size: the length of the window along each axis. `Conv1d`, `Conv2d` and `Conv3d` also take one number for
-            all.
-        strides, dilation: strides of the window, and between elements in it; one number, or one for each axis.
-        padding: the values beyond the ends. Zeros: "SAME" for as many outputs as inputs, divided by the stride; "VALID"
-            for none; "CAUSAL" for padding only at the start, so that no output depends on later inputs; (before, after)
-            for each axis, or a number for all. With the width of "SAME" at stride 1: "CIRCULAR" wraps around, "REFLECT"
-            mirrors at the last element, "REPLICATE" repeats it.
+            all axes.
+        strides, dilation: the stride of the window, and the distance of elements in it; one number, or one for each
+            axis.
+        padding: "SAME" pads with zeros for as many outputs as inputs, divided by the stride; "VALID" does not pad;
+            "CAUSAL" pads with zeros only at the start, so no output depends on later inputs; (before, after) for each
+            axis, or one number for all ends, is the number of zeros. As wide as "SAME" at stride 1, "CIRCULAR" wraps
+            around, "REFLECT" mirrors at the last element, and "REPLICATE" repeats the last element.
         groups: number of feature groups that are convolved separately.
 
     >>> from atled import nn, random
@@ -211,7 +213,7 @@ class Conv(_Sliding):
 
 
 class Conv1d(Conv):
-    """`Conv` over one axis, such as time. One number for `kernel_size` is the length along each axis.
+    """`Conv` over one axis, such as time; `kernel_size` may be one number.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -223,7 +225,7 @@ class Conv1d(Conv):
 
 
 class Conv2d(Conv):
-    """`Conv` over two axes, such as an image. One number for `kernel_size` is the length along each axis.
+    """`Conv` over two axes, such as those of an image; `kernel_size` may be one number for both.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -235,7 +237,7 @@ class Conv2d(Conv):
 
 
 class Conv3d(Conv):
-    """`Conv` over three axes, such as a volume. One number for `kernel_size` is the length along each axis.
+    """`Conv` over three axes, such as those of a volume; `kernel_size` may be one number for all.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -247,7 +249,7 @@ class Conv3d(Conv):
 
 
 def _check_long(layer: Conv, t: Any, reach: list[int]) -> None:
-    """Raise an error for an axis that is shorter than its padding."""
+    """Raise an error for an axis that is empty, or too short to mirror for "REFLECT"."""
     for n, r in zip(t.shape[1:-1], reach, strict=True):
         if n <= ((r + 1) // 2 if layer.padding == "REFLECT" else 0):
             raise ValueError(
@@ -270,18 +272,20 @@ def _check_long(layer: Conv, t: Any, reach: list[int]) -> None:
 class ConvTranspose(_Sliding):
     """A transposed convolution, for upsampling: each input adds a window of `kernel_size` to the output.
 
-    It is the transpose of `Conv(out_features, in_features, kernel_size, …)` with the same weight, of shape
-    (*kernel_size, out_features / groups, in_features); PyTorch's `ConvTranspose2d`, and flax's with
-    `transpose_kernel=True`. With n inputs along an axis, and windows of extent r = dilation * (kernel_size - 1) + 1,
-    all windows together cover (n - 1) * stride + r positions.
+    The layer is the transpose of `Conv(out_features, in_features, kernel_size, …)` with the same weight, of shape
+    (*kernel_size, out_features / groups, in_features), like PyTorch's `ConvTranspose2d`, and flax's `ConvTranspose`
+    with `transpose_kernel=True`. With n inputs along an axis, and windows of extent r = dilation * (kernel_size - 1) +
+    1, all windows together cover (n - 1) * stride + r positions.
 
     Args:
-        kernel_size, strides, dilation, groups: those of the convolution that it is the transpose of.
-        padding: how much of these positions is cropped. "SAME": n * stride are left. "VALID": nothing is cropped, and
-            zeros are appended up to n * stride if windows are shorter than the stride. "CIRCULAR": positions beyond n *
-            stride are added at the other end. (before, after) for each axis, or a number for all: crop that much; these
-            are the paddings of the convolution, and PyTorch's. flax's pairs are r - 1 minus these.
-        output_padding: how much less is cropped at the ends, if `padding` is numeric; one number, or one for each axis.
+        kernel_size, strides, dilation, groups: the settings of the convolution that this layer transposes.
+        padding: how many of these positions are cropped. "SAME" keeps n * stride positions. "VALID" crops nothing, and
+            appends zeros up to n * stride if windows are shorter than the stride. "CIRCULAR" adds positions beyond n *
+            stride at the other end. (before, after) for each axis, or one number for all ends, is the number of cropped
+            positions, which is the padding of the convolution, as in PyTorch. flax's pairs are r - 1 minus these
+            numbers.
+        output_padding: how many positions fewer are cropped at the end, if `padding` is numeric; one number, or one for
+            each axis.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -340,7 +344,7 @@ class ConvTranspose(_Sliding):
 
 
 class ConvTranspose1d(ConvTranspose):
-    """`ConvTranspose` over one axis, such as time. One number for `kernel_size` is the length along each axis.
+    """`ConvTranspose` over one axis, such as time; `kernel_size` may be one number.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -352,7 +356,7 @@ class ConvTranspose1d(ConvTranspose):
 
 
 class ConvTranspose2d(ConvTranspose):
-    """`ConvTranspose` over two axes, such as an image. One number for `kernel_size` is the length along each axis.
+    """`ConvTranspose` over two axes, such as those of an image; `kernel_size` may be one number for both.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -364,7 +368,7 @@ class ConvTranspose2d(ConvTranspose):
 
 
 class ConvTranspose3d(ConvTranspose):
-    """`ConvTranspose` over three axes, such as a volume. One number for `kernel_size` is the length along each axis.
+    """`ConvTranspose` over three axes, such as those of a volume; `kernel_size` may be one number for all.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp

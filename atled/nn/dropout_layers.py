@@ -1,4 +1,4 @@
-"""Dropout layers: of elements, features, or examples, while training."""
+"""Dropout layers: while training, they drop elements, features or examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atled.nn.module import Module
 
 
 class _Dropping(Module):
-    """Base of these layers: a rate, and a key while training."""
+    """Base of dropout layers: the rate, and calls that take a `key` while training."""
 
     def __init__(self, rate: float) -> None:
         if not 0 <= rate <= 1:
@@ -105,8 +105,7 @@ class Dropout(_Dropping):
 
 class SpatialDropout(_Dropping):
     """While training, sets random features of (batch, *spatial, features) to zero at all positions, and scales the
-    others by 1 / (1
-    - rate).
+    others by 1 / (1 - rate).
 
     Neighbouring positions are correlated, so dropping single elements would have little effect.
 
@@ -145,8 +144,8 @@ class AlphaDropout(_Dropping):
     """Alpha dropout: random elements become SELU's lowest value while training; then all are scaled and shifted to
     preserve mean 0 and variance 1.
 
-    With p = rate and m = -1.7581, the limit of SELU at minus infinity: `a * x + b` where x is kept, `a * m + b` where
-    it is dropped; `a = 1 / sqrt((1 - p) * (1 + p * m²))`, `b = -a * p * m`.
+    With p = rate and m = -1.7581, the limit of SELU at minus infinity, elements that are kept become `a * x + b` and
+    dropped ones `a * m + b`, where `a = 1 / sqrt((1 - p) * (1 + p * m²))` and `b = -a * p * m`.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp

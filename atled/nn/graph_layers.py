@@ -1,9 +1,9 @@
 """Graph layers: a node receives messages along its incoming edges.
 
-Nodes are (nodes, features). Edges are two arrays of integers: edge e goes from node `senders[e]` to node
+Node features are (nodes, features). Edges are two arrays of integers: edge e goes from node `senders[e]` to node
 `receivers[e]`; an undirected edge is two directed ones. Edges whose sender or receiver equals the number of nodes are
-padding and are ignored, so that graphs of different sizes can have arrays of the same shape. Batch graphs with `vmap`,
-or as one large graph with shifted node indices. Sums and softmax are computed in float32 or wider.
+padding and are ignored, so that graphs of different sizes can have arrays of the same shape. To batch graphs, use
+`vmap`, or join them into one large graph with shifted node indices. Sums and softmax are computed in float32 or wider.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from atled.transforms.grad import stop_gradient
 class GraphConv(Module):
     """A graph convolution (GCN): `y[i] = Σ x[j] @ weight / sqrt(degree[j] * degree[i]) + bias`, over edges j → i.
 
-    The degree of a sender counts the edges that leave it, that of a receiver those that arrive; in undirected graphs
-    they are the same. A node without edges gets only the bias.
+    The degree of a sender is the number of its outgoing edges, that of a receiver the number of its incoming edges; in
+    undirected graphs, both are the same. A node without edges gets only the bias.
 
     Args:
-        add_self_loops: each node has an edge to itself as well, which counts in degrees.
-        normalize: False is the plain sum of messages.
+        add_self_loops: whether each node also has an edge to itself, which counts in degrees.
+        normalize: whether messages are divided by sqrt(degree[j] * degree[i]); if not, they are only summed.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -73,11 +73,11 @@ class GraphConv(Module):
         self.dtype = kept(dtype)
 
     def __call__(self, nodes: Any, senders: Any, receivers: Any, *, edge_weights: Any = None) -> Any:
-        """New features of nodes; `edge_weights` (edges,), 0 or more, multiply messages and count in degrees."""
+        """The new node features; `edge_weights` (edges,), 0 or more, multiply messages and count in degrees."""
         graph = _Graph(self, nodes, senders, receivers, self.add_self_loops)
         check_features(self, nodes, self.in_features)
         x, weight, bias = computing(self.dtype, nodes, self.weight, self.bias)
-        is_narrow = self.out_features <= self.in_features  # apply the weight on the side where vectors are shorter
+        is_narrow = self.out_features <= self.in_features  # multiply by the weight where vectors are shorter
         h = jnp.dot(x, weight) if is_narrow else jnp.asarray(x)
         wide = h.astype(jnp.promote_types(jnp.result_type(h, weight), "float32"))
         share = self._shares(graph, edge_weights, wide.dtype)
@@ -103,8 +103,8 @@ class GraphConv(Module):
     init="weight_init",
 )
 class GraphAttention(Module):
-    """Attention along edges (GATv2): `y[i] = Σ weights[j → i] * sender(x[j]) + bias`, with several heads, which are
-    concatenated.
+    """Attention along edges (GATv2): `y[i] = Σ weights[j → i] * sender(x[j]) + bias`, with several heads, whose results
+    are concatenated.
 
     The weights are the softmax, over the incoming edges of i, of `attention · leaky_relu(sender(x[j]) +
     receiver(x[i]))`, for each head. A node without incoming edges gets only the bias. `out_features` is the total over
@@ -152,7 +152,7 @@ class GraphAttention(Module):
         self.dtype = kept(dtype)
 
     def __call__(self, nodes: Any, senders: Any, receivers: Any) -> Any:
-        """New features of nodes."""
+        """The new node features."""
         graph = _Graph(self, nodes, senders, receivers, self.add_self_loops)
         check_features(self, nodes, self.in_features)
         sent, received = [f(nodes).reshape(graph.count, *self.attention.shape) for f in (self.sender, self.receiver)]
@@ -170,17 +170,17 @@ class GraphAttention(Module):
 class GraphNetwork(Module):
     """A graph network: features of edges, nodes and the whole graph, each updated by a user-supplied module.
 
-    The updates, in this order; each gets concatenated vectors, and parts that are None are omitted:
+    The updates run in this order; each gets the concatenation of its parts, without those that are None:
 
         edges[e] = update_edges([edges[e], nodes[senders[e]], nodes[receivers[e]], globals])
         nodes[i] = update_nodes([nodes[i], aggregate of the incoming edges of i, globals])
         globals = update_globals([globals, aggregate of all nodes, aggregate of all edges])
 
-    Without `update_edges`, the message of an edge is its features and those of its sender. Padding edges send nothing,
-    and their features become zeros.
+    Without `update_edges`, the message of an edge is its features and those of its sender. Padding edges send no
+    messages, and their features become zeros.
 
     Args:
-        aggregate: "sum", "mean" or "max": how messages are aggregated; zeros if there are none.
+        aggregate: how messages, nodes and edges are aggregated: "sum", "mean" or "max"; zeros if there are none.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -201,7 +201,7 @@ class GraphNetwork(Module):
     ) -> None:
         if aggregate not in _AGGREGATES:
             raise ValueError(
-                errors.explained(f"GraphNetwork: aggregate is one of {', '.join(_AGGREGATES)}; got {aggregate!r}.")
+                errors.explained(f"GraphNetwork: aggregate must be one of {', '.join(_AGGREGATES)}; got {aggregate!r}.")
             )
         given = {"update_edges": update_edges, "update_nodes": update_nodes, "update_globals": update_globals}
         updates = {n: None if f is None else as_layer(f"GraphNetwork: {n}", f) for n, f in given.items()}
@@ -221,12 +221,12 @@ class GraphNetwork(Module):
         node_mask: Any = None,
         key: Any = None,
     ) -> tuple[Any, Any, Any]:
-        """New (nodes, edges, globals). `edges` and `globals` (features,) may be None.
+        """The new (nodes, edges, globals). `edges`, (edges, features), and `globals`, (features,), may be None.
 
         Args:
-            node_mask: (nodes,), False for nodes that are padding: they become zeros, and do not contribute to
+            node_mask: booleans (nodes,), False for padding nodes, which become zeros and do not contribute to
                 `update_globals`.
-            key: split among the updates that take one.
+            key: a random key for the updates that take a `key`.
         """
         graph = _Graph(self, nodes, senders, receivers)
         _check_parts(graph, edges, globals, node_mask)
@@ -325,7 +325,7 @@ def _inverse_root(x: Any) -> Any:
 
 
 def segment_softmax(logits: Any, ids: Any, count: int) -> Any:
-    """The softmax of numbers (edges, …) over each segment; 0 for segment ids out of range.
+    """The softmax of logits (edges, …) over each segment; 0 for segment ids out of range.
 
     >>> import atled.numpy as jnp
     >>> segment_softmax(jnp.array([0.0, 0.0, 5.0]), jnp.array([0, 0, 1]), 2)
@@ -392,7 +392,7 @@ def _check_parts(graph: _Graph, edges: Any, globals: Any, node_mask: Any) -> Non
 
 
 def _selected(mask: Any, x: Any) -> Any:
-    """Rows, with masked ones set to zero, also in gradients; None stays None."""
+    """x with rows of zeros where the mask is False, and zero gradients there, or None if x is None."""
     if mask is None or x is None:
         return x if x is None else jnp.asarray(x)
     return jnp.where(jnp.asarray(mask).reshape(-1, *[1] * (type_of(x).ndim - 1)), x, 0)
@@ -403,7 +403,7 @@ def _repeated(x: Any, count: int) -> Any:
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Concatenated vectors, without those that are None."""
+    """The concatenation of the parts that are not None."""
     there = [p for p in parts if p is not None]
     return there[0] if len(there) == 1 else jnp.concatenate(there, -1)
 

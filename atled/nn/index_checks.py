@@ -16,8 +16,8 @@ from atled.staging.range_checks import complain
 def expected(x: Any, low: int, high: int, what: str) -> Any:
     """The integers x, which must be `low` or more and less than `high`.
 
-    Outside of transforms it raises immediately if one is not. A compiled function checks only its first call: callers
-    should return NaN for integers out of range, so that later errors are noticed as well.
+    For concrete x, raises at once if an integer is out of range. A compiled function checks only its first call:
+    callers should return NaN for integers out of range, so that later errors are noticed as well.
 
     >>> from atled.nn.index_checks import expected
     >>> expected(jnp.array([0, 2]), 0, 3, "labels")

@@ -1,6 +1,6 @@
 """Weight initializers, with the same numbers as JAX's for the same key, up to rounding.
 
-An initializer is a function of a key, a shape and a dtype; most functions here make one.
+An initializer is a function of a key, a shape and a dtype; most functions in this module return an initializer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __dir__ = __all__.copy
 
 @runtime_checkable
 class Initializer(Protocol):
-    """An initializer: makes the initial value of a weight from a key, a shape and a dtype.
+    """A function that makes the initial value of a weight from a key, a shape and a dtype.
 
     >>> from atled import random
     >>> make: Initializer = zeros
@@ -37,7 +37,7 @@ class Initializer(Protocol):
     """
 
     def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        """The value."""
+        """The initial value."""
         raise NotImplementedError
 
 
@@ -57,7 +57,7 @@ def zeros(
     dtype: DTypeLike | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """An initializer: zeros, regardless of the key.
+    """An initializer that fills arrays with zeros and ignores the key.
 
     >>> from atled import random
     >>> zeros(random.key(0), (2,))
@@ -72,7 +72,7 @@ def ones(
     dtype: DTypeLike | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """An initializer: ones, regardless of the key.
+    """An initializer that fills arrays with ones and ignores the key.
 
     >>> from atled import random
     >>> ones(random.key(0), (2,))
@@ -102,7 +102,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer with normal numbers of mean 0; complex dtypes too.
+    """An initializer with real or complex normal numbers of mean 0 and standard deviation `stddev`.
 
     >>> from atled import random
     >>> abs(float(normal(0.5)(random.key(0), (100, 100)).std()) - 0.5) < 0.02
@@ -114,9 +114,9 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 def truncated_normal(
     stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0, upper: ArrayLike = 2.0
 ) -> Initializer:
-    """An initializer with normal numbers truncated to `lower` and `upper`, then scaled.
+    """An initializer with normal numbers truncated to [lower, upper], then multiplied by `stddev`.
 
-    `stddev` is the deviation before truncation; afterwards it is smaller.
+    `stddev` is the standard deviation before truncation; that of the result is smaller.
 
     >>> from atled import random
     >>> float(abs(truncated_normal(0.5)(random.key(0), (100, 100))).max()) <= 1.0
@@ -149,13 +149,13 @@ _MODES = {
 }
 # The standard deviation of a normal distribution truncated to [-2, 2]
 _KEPT = math.sqrt(1 - 4 * math.exp(-2) / (math.sqrt(2 * math.pi) * math.erf(math.sqrt(2))))
-# What JAX divides complex numbers truncated at absolute value 2 by. Their deviation is one per cent larger,
+# JAX divides complex numbers truncated at absolute value 2 by this factor. Their standard deviation is 1 % larger,
 # sqrt(1 - 4 exp(-4) / (1 - exp(-4))), but the numbers must be the same as JAX's.
 _KEPT_COMPLEX = math.sqrt(1 - 5 * math.exp(-4))
 
 
 def _disk(key: Any, shape: tuple[int, ...], dtype: Any, radius: Callable[[Any], Any]) -> Any:
-    """Complex numbers with uniform phases; their absolute values are a function of uniform numbers."""
+    """Complex numbers with uniform phases, and `radius` of uniform numbers as absolute values."""
     sizes, angles = random.split(key)
     part = dtypes.real_part(dtype)
     turn = random.uniform(angles, shape, part) * np.asarray(2 * math.pi, part)
@@ -163,7 +163,7 @@ def _disk(key: Any, shape: tuple[int, ...], dtype: Any, radius: Callable[[Any], 
 
 
 def _unit_variance(distribution: str, key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Numbers of mean 0 and variance 1."""
+    """Random numbers of mean 0 and variance 1."""
     is_complex = dtypes.kind(dtype) == "c"
     if distribution == "normal":
         return random.normal(key, shape, dtype)
@@ -189,9 +189,9 @@ def variance_scaling(
     """An initializer with mean 0 and variance scale / n, where n is the fan of a layer.
 
     `mode` selects n: "fan_in" is the number of inputs per output, "fan_out" of outputs per input, "fan_avg" their mean,
-    "fan_geo_avg" their geometric mean. `distribution` is "truncated_normal" (at two deviations), "normal" or "uniform".
-    Axes that are neither `in_axis` nor `out_axis` nor `batch_axis` are spatial axes of a kernel, which multiply both
-    fans.
+    "fan_geo_avg" their geometric mean. `distribution` is "truncated_normal" (at two standard deviations), "normal" or
+    "uniform". Axes that are neither `in_axis` nor `out_axis` nor `batch_axis` are spatial axes of a kernel, which
+    multiply both fans.
 
     >>> from atled import random
     >>> make = variance_scaling(1.0, "fan_in", "normal")
@@ -265,7 +265,7 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
 def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer for convolution kernels: an orthogonal matrix at the center, and zero elsewhere.
 
-    The shape is one to three spatial axes, inputs and outputs: Xiao et al., "Dynamical isometry" (2018).
+    The shape has one to three spatial axes, then inputs and outputs (Xiao et al., 2018, "Dynamical isometry").
 
     >>> from atled import random
     >>> kernel = delta_orthogonal()(random.key(0), (3, 2, 2))

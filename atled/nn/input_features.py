@@ -24,7 +24,8 @@ class FourierFeatures(Module):
     """`[cos(2π x @ frequencies), sin(2π x @ frequencies)]`: random Fourier features; the frequencies are not trained.
 
     Frequencies are drawn from a normal distribution with standard deviation `scale`: a larger scale resolves finer
-    detail. Half of the `out_features` are cosines. Angles are computed in float32 or wider.
+    detail. The first half of the `out_features` are cosines, the second half sines. Angles are computed in float32 or
+    wider.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -67,11 +68,11 @@ class FourierFeatures(Module):
 
 @formerly(inputs="in_features", outputs="out_features", size="patch_size", bias="use_bias", init="weight_init")
 class PatchEmbedding(Module):
-    """Images (batch, *spatial, in_features) as (batch, patches, out_features): patches of `patch_size`, each multiplied
-    by a matrix.
+    """Embeds images (batch, *spatial, in_features) as (batch, patches, out_features): multiplies each patch of
+    `patch_size` by a matrix.
 
-    `y[p] = sum(patch[p] * weight) + bias`, over non-overlapping patches in row-major order: a `Conv` whose stride is
-    its size, without padding, with weights of the same shape.
+    `y[p] = sum(patch[p] * weight) + bias`, over non-overlapping patches in row-major order. A `Conv` without padding
+    whose strides are its kernel size computes the same, with weights of the same shape.
 
     Args:
         patch_size: the lengths of a patch; one number for square patches.

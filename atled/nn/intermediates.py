@@ -26,7 +26,7 @@ class Seen:
         self.values.setdefault(path, []).append(value)
 
     def hand_on(self) -> None:
-        """Add all values to the outer collection: after a loop over layers, they have an extra axis."""
+        """Add all values to the enclosing collection; after a scan or `vmap` over layers, they have a layer axis."""
         for path, values in self.values.items():
             for value in values:
                 _collected.now.add(path, value)
@@ -54,7 +54,7 @@ def collecting() -> Iterator[Seen]:
 
 @functools.cache
 def _tapped(cls: Any) -> Any:
-    """A subclass that records the outputs of its calls."""
+    """A subclass of `cls` that records the outputs of its calls."""
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
         out = cls.__call__(self, *args, **kwargs)
@@ -65,13 +65,13 @@ def _tapped(cls: Any) -> Any:
 
 
 def _attributes(module: Any) -> dict[str, Any]:
-    """The attributes of a module, each with the values in it."""
+    """By name, the value of each attribute of a module, and the leaves of the value, where modules count as leaves."""
     own = {n: v for n, v in module.__getstate__().items() if n not in ("_kinds", "_tap")}
     return {n: (v, tree.leaves(v, is_leaf=_is_module) if holds_children(v) else []) for n, v in own.items()}
 
 
 def _assign(module: Any, copy: Any, before: dict[str, Any]) -> None:
-    """Give a module what a call assigned to its copy, such as the statistics of a `BatchNorm`."""
+    """Assign to a module the attributes that a call changed in its copy, such as the statistics of a `BatchNorm`."""
     for name, (value, parts) in _attributes(copy).items():
         old, old_parts = before.get(name, (None, None))
         is_same = name in before and value is old and len(parts) == len(old_parts)
@@ -80,7 +80,7 @@ def _assign(module: Any, copy: Any, before: dict[str, Any]) -> None:
 
 
 def _untapped(module: Any) -> Any:
-    """The module with its own class, if it has one that records."""
+    """The module as an instance of its original class, if it is an instance of a recording subclass."""
     if "_tap" not in module.__dict__:
         return module
     plain = object.__new__(type(module).__mro__[1])
@@ -95,8 +95,8 @@ def _is_module(x: Any) -> bool:
 def capture(model: Any, pattern: str) -> Callable[..., tuple[Any, dict[str, Any]]]:
     """A function that calls a model, and returns its result and the outputs of modules that match a pattern, by path.
 
-    A module that is called several times has a tuple of values. In a `Stack`, values have a first axis for the layer.
-    What the call assigns, such as the statistics of a `BatchNorm`, is assigned to the model.
+    A module that is called several times has a tuple of values. In a `Stack`, values have a leading layer axis.
+    Attributes that the call assigns, such as the statistics of a `BatchNorm`, are assigned to the model.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp

@@ -1,7 +1,7 @@
 """`Linear`, `Embedding`, and helpers shared by all layers.
 
-Every layer takes `weight_init`, the initializer of its weight, `param_dtype`, their dtype, and `dtype`, in which it
-computes: None is the promoted dtype of its input and parameters. `key` is for random initial values.
+Layers take `weight_init`, the initializer of the weight; `param_dtype`, the dtype of parameters; `dtype`, the dtype of
+the computation, where None promotes input and parameters; and `key`, a random key for initial values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def needed(layer: Module, key: Any) -> Any:
 
 
 def computing(dtype: Any, *arrays: Any) -> Any:
-    """Arrays in the layer's compute dtype, if it has one; a single array is returned without a tuple."""
+    """The arrays converted to `dtype`, unless it is None; a single array is returned without a tuple."""
     converted = arrays if dtype is None else tuple([None if x is None else jnp.asarray(x, dtype) for x in arrays])
     return converted if len(arrays) > 1 else converted[0]  # pyright: ignore[reportGeneralTypeIssues]
 
@@ -48,7 +48,7 @@ def check_features(layer: Module, x: Any, count: int) -> None:
         raise ValueError(
             errors.explained(
                 f"{type(layer).__name__}: the last axis of the input must have length {count}; got {t}.",
-                f"{type(layer).__name__}({t.shape[-1] if t.ndim else '…'}, …), or another axis last.",
+                f"{type(layer).__name__}({t.shape[-1] if t.ndim else '…'}, …), or move another axis last.",
             )
         )
 
@@ -125,7 +125,9 @@ class Embedding(Module):
         self.dtype = kept(dtype)
 
     def __call__(self, ids: Any) -> Any:
-        """The rows at these indices. Indices out of range raise; later calls of compiled code give NaN."""
+        """The rows at these indices. Indices out of range raise; in calls of compiled code after the first, they give
+        NaN.
+        """
         if type_of(ids).kind not in "iu":
             raise TypeError(
                 errors.explained(f"Embedding: the input must be integers; got {describe(ids)}.", "ids.astype('int32').")

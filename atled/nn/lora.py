@@ -23,15 +23,15 @@ from atled.nn.variable_kinds import Frozen, Param
 class LoRA(Module):
     """`layer(x) + alpha / rank * up(down(x))`: the layer is frozen; `down` (to `rank` features) and `up` are trained.
 
-    The layer is a `Linear`, an `Embedding`, or a `Conv` without groups; then `down` is one of the same kind, and `up` a
-    `Linear` that starts with zeros, so that nothing changes at first. The output has the dtype of the base's output.
-    `merged()` gives the plain layer with the product in its weight.
+    The layer is a `Linear`, an `Embedding`, or a `Conv` without groups; `down` has the same class, and `up` is a
+    `Linear` that starts with zeros, so the output is unchanged at first. The output has the dtype of the frozen layer's
+    output. `merged()` gives the plain layer with the product added to its weight.
 
     Args:
-        alpha: the scale of the product; None is `rank`, a factor of 1.
-        dropout_rate: of the input of `down`, while training; a call then takes a `key`.
-        weight_init: the initializer of `down`; None is the default of its layer.
-        param_dtype: of `down` and `up`; None is that of the base.
+        alpha: the product is scaled by alpha / rank; None means `rank`, a scale of 1.
+        dropout_rate: the dropout rate of the input of `down` while training; calls then need a `key`.
+        weight_init: the initializer of `down`; None is the default of its class.
+        param_dtype: the dtype of `down` and `up`; None is that of the frozen layer.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -68,7 +68,7 @@ class LoRA(Module):
         self.scale = 1.0 if alpha is None else float(alpha) / int(rank)
 
     def __call__(self, x: Any, *, key: Any = None) -> Any:
-        """The output of the base plus that of the product."""
+        """The output of the frozen layer plus that of the product."""
 
         def of(layer: Any, x: Any, i: int) -> Any:
             return layer(x, key=random.fold_in(key, i)) if key is not None and takes_key(layer) else layer(x)
@@ -84,18 +84,18 @@ class LoRA(Module):
 
     @property
     def weight(self) -> Any:
-        """The weight of the plain layer: the base's plus the product."""
+        """The weight of the merged layer: the frozen weight plus the scaled product."""
         return (self.layer.weight + self.scale * jnp.dot(self.down.weight, self.up.weight)).astype(
             self.layer.weight.dtype
         )
 
     @property
     def bias(self) -> Any:
-        """The bias of the plain layer."""
+        """The bias of the frozen layer."""
         return self.layer.bias
 
     def merged(self) -> Any:
-        """The plain layer with the product in its weight. All of its weights are parameters again.
+        """The plain layer with the product added to its weight; frozen arrays become parameters again.
 
         >>> from atled import nn, random
         >>> nn.LoRA(nn.Linear(2, 3, key=random.key(0)), 1, key=random.key(1)).merged()
@@ -134,8 +134,8 @@ def _check(layer: Any, rank: int, dropout_rate: float) -> None:
     if layer.weight is None:
         raise ValueError(
             errors.explained(
-                f"LoRA: the layer must have its weight; that of this {type(layer).__name__} is None, as in a layer "
-                "inside of WeightNorm or SpectralNorm, which own it.",
+                f"LoRA: the layer must have a weight; that of this {type(layer).__name__} is None, as inside of a "
+                "WeightNorm or SpectralNorm, which owns the weight.",
                 "nn.replace(model, nn.WeightNorm, lambda layer: layer.merged()) before it.",
             )
         )

@@ -56,18 +56,19 @@ class MixtureOfExperts(Module):
 
     `y = Σ weights[i] * experts[chosen[i]](x)`, over the k largest of `logits = x @ router`, which are computed in
     float32 or wider. For k of 2 or more, the weights are the softmax over the chosen logits, so they add up to 1. For k
-    = 1, it is the softmax over all logits at the chosen one: a constant weight of 1 would give the router no gradient.
+    = 1, the weight is the softmax over all logits, at the chosen expert: a constant weight of 1 would give the router
+    no gradient.
 
-    All axes of the input but the last are token axes. An expert takes at most `capacity_factor * k * tokens /
-    num_experts` tokens, rounded up: first choices have priority over second ones, and earlier tokens over later ones. A
-    choice beyond the capacity is dropped and contributes zero.
+    All axes of the input but the last are token axes. An expert takes at most
+    `capacity_factor * k * tokens / num_experts` tokens, rounded up; first choices have priority over second ones, and
+    earlier tokens over later ones. A choice beyond the capacity is dropped and contributes zero.
 
     Args:
         in_features: the length of the last axis of the input.
-        capacity_factor: relative capacity of the experts; 1.0 suffices if all are chosen equally often. None: nothing
-            is ever dropped, and each expert has room for all tokens, which costs as much as running all experts.
-        noise: while training, normal noise of this scale is added to the logits; a call then takes a `key`.
-        normalize: whether the weights of a token add up to 1; None is as above.
+        capacity_factor: relative capacity of the experts; 1.0 suffices if all are chosen equally often. With None, each
+            expert has room for all tokens, so no choice is dropped, which costs as much as running all experts.
+        noise: while training, normal noise of this scale is added to the logits; calls then need a `key`.
+        normalize: whether the weights of a token add up to 1; None means k > 1.
         mesh_axis: the mesh axis over which the experts are split, if a mesh is set; the sharding rule for their arrays
             is `{"experts": P(mesh_axis)}`.
         num_groups: tokens are split into this many groups, each with its own capacity. With as many groups as the size
@@ -167,7 +168,7 @@ class MixtureOfExperts(Module):
         if self.mesh_axis is None or current_mesh() is None or at is None:
             return x
         free = PartitionSpec.UNCONSTRAINED
-        others = [None, None, free, free]  # without this axis, groups and experts are not split
+        others = [None, None, free, free]  # groups and experts are not split, except axis `at`
         return with_sharding_constraint(
             x, PartitionSpec(*[self.mesh_axis if i == at else s for i, s in enumerate(others)])
         )
@@ -252,7 +253,7 @@ def _check(make: Any, count: int, k: int, capacity: float | None, noise: float, 
         )
     if count < 1 or not 1 <= k <= count:
         raise ValueError(
-            errors.explained(f"MixtureOfExperts: k must be 1 to the number of experts; got {k} of {count}.")
+            errors.explained(f"MixtureOfExperts: k must be from 1 to the number of experts; got {k} of {count}.")
         )
     if capacity is not None and not capacity > 0:
         raise ValueError(

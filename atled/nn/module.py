@@ -1,10 +1,10 @@
 """`Module`: a plain class with `__init__` and `__call__` that is a pytree, so every transform accepts it.
 
-Arrays are declared: `self.weight = nn.Param(x)` stores the bare array and records its kind. Declared arrays, modules,
-and lists and dicts that hold them are the children; everything else is static and compared by value. A constructed
-module holds its children and a `ModuleDef`: class, names of children, kinds and static values, with equal forms
-interned. Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line
-code.
+Arrays are declared: `self.weight = nn.Param(x)` stores the bare array and records its kind. Declared arrays,
+modules, and lists and dicts that hold them are the children; everything else is static and compared by
+value. A constructed module holds its children and a `ModuleDef`: its class, names of children, kinds and
+static values. Equal `ModuleDef`s are one object, so comparing two structures is one identity check, and
+generated launch code flattens modules without loops.
 
 A transformed function gets copies of its module arguments, to which it may assign; only what it returns persists.
 """
@@ -32,7 +32,7 @@ from atled.nn.variable_kinds import Kind, as_declared
 
 
 class _Building(threading.local):
-    depth = 0  # the depth of running constructors
+    depth = 0  # how many nested constructors are running
 
 
 _building = _Building()
@@ -146,7 +146,7 @@ def _kinds_of(module: Any) -> dict[str, Any]:
 
 
 def _unsettled(module: Any) -> dict[str, Any]:
-    """Unset the form of a module; returns its kinds, to modify."""
+    """Discard the `ModuleDef` of a module; returns its kinds, to modify."""
     values = module.__dict__
     with lock:
         form = values.pop("_form", None)
@@ -187,7 +187,7 @@ def _assign(module: Any, name: str, value: Any) -> None:
 
 
 def _like(old: Any, value: Any) -> Any:
-    """A value for a declared attribute; a number takes the dtype of the array that was there."""
+    """The value as declared arrays; a number takes the dtype of the old array, if that is of its kind or wider."""
     if isinstance(old, Array) and isinstance(value, (int, float, complex)):
         kinds = "biufc"
         if kinds.index(type_of(value).kind) <= kinds.index(type_of(old).kind if type_of(old).kind != "k" else "b"):
@@ -207,7 +207,7 @@ def _undeclared(module: Any, where: str) -> TypeError:
 
 
 def _may_assign(module: Any, name: str, value: Any) -> None:
-    """Raise an error if a tracer is assigned to a module from outside its transformation."""
+    """Raise if a tracer is assigned to a module that was created outside of the tracer's transform."""
     if state.innermost is None:
         return
     home: Interpreter | None = module.__dict__.get("_home", (None,))[0]
@@ -224,7 +224,7 @@ def _may_assign(module: Any, name: str, value: Any) -> None:
 
 
 def _told(module: Any, name: str, function: str, results: Any) -> bool:
-    """Warn about a lost assignment: the function returns neither the value nor the module."""
+    """Whether an assignment is lost, because the function returns neither the value nor the module; warns if it is."""
     mine = {id(x) for x in tree.leaves(module.__dict__.get(name))}
     leaves, structure = tree.flatten(results)
     if any([id(x) in mine for x in leaves]) or _has(structure, type(module)):
@@ -240,7 +240,7 @@ def _has(structure: tree.TreeDef, cls: type) -> bool:
     return structure.kind is cls or any([_has(s, cls) for s in structure.children])
 
 
-# -- settling ---------------------------------------------------------------------------------------------------------
+# -- construction -----------------------------------------------------------------------------------------------------
 
 
 def _renamed(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -259,7 +259,7 @@ def _watched(init: Callable[..., None]) -> Callable[..., None]:
         try:
             init(self, *args, **kwargs)
         except TypeError as error:
-            if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # the call itself
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # raised by the call
                 raise _misfit(self, init, error) from None
             raise
         finally:
@@ -281,7 +281,7 @@ def _misfit(module: Any, init: Any, error: TypeError) -> TypeError:
 
 
 def settled(module: Any) -> ModuleDef:
-    """The form of a module, created if it has none."""
+    """The `ModuleDef` of a module, created if it has none."""
     form = module.__dict__.get("_form")
     return form if form is not None else _settle(module)
 
@@ -321,16 +321,16 @@ def _settle(module: Any) -> ModuleDef:
 
 
 class _Sorted:
-    """The parts of an attribute that is not declared as a whole."""
+    """Sorts the values in an undeclared attribute into declared arrays, modules and static values."""
 
     def __init__(self, module: Any, name: str) -> None:
         self.module, self.name = module, name
         self.kinds: set[Any] = set()  # kinds of arrays declared in a list
         self.has_children = self.has_modules = False
-        self.is_pure = True  # containers without static values
+        self.is_pure = True  # no static values so far
 
     def kind(self) -> Any:
-        """The common kind of its arrays."""
+        """The common kind of the attribute's arrays; raises if there are several kinds, modules or static values."""
         if len(self.kinds) == 1 and self.is_pure and not self.has_modules:
             return next(iter(self.kinds))
         got = [k.__name__ for k in self.kinds] + (["something else"] if self.has_modules or not self.is_pure else [])
@@ -344,7 +344,7 @@ class _Sorted:
         )
 
     def resolved(self, value: Any, path: str) -> Any:
-        """The value with bare arrays in place of declarations: the same list or dict, modified in place."""
+        """The value with bare arrays in place of declarations; lists and dicts are modified in place."""
         if isinstance(value, Kind):
             self.kinds.add(type(value))
             self.has_children = True
@@ -390,7 +390,7 @@ class _Sorted:
 
 
 def _hidden(value: Any, depth: int = 0) -> Any:
-    """A module or an array inside a static value; for closures of functions, only a module."""
+    """A module or an array inside a static value, or None; in closures of functions, only modules count."""
     if isinstance(value, (Module, Array)):
         return value
     if depth > 3:
@@ -466,7 +466,7 @@ def holds_children(value: Any) -> bool:
 
 
 def _refuse_ties(module: Any) -> None:
-    """Raise an error for an array or a module that occurs twice: as a pytree they would become two."""
+    """Raise an error for an array or a module that occurs twice: in a pytree it would become two copies."""
     seen: dict[int, str] = {}
     for path, x in walk(module):
         if isinstance(x, (Module, Array)) and id(x) in seen:
@@ -545,7 +545,7 @@ def with_statics(module: Any, statics: dict[str, Any]) -> Any:
 
 
 def retyped(module: Any, cls: Any, name: str, value: Any) -> Any:
-    """Turn the module into an instance of a subclass, with one more static value, in place."""
+    """A new instance of the subclass `cls`, with the attributes of the module and one more static value."""
     instance = cls.__new__(cls)
     instance.__dict__.update({**module.__getstate__(), name: value})
     return instance

@@ -2,7 +2,7 @@
 
 Patterns match the last components of paths: `attention/query_proj` is every `query_proj` in an `attention`. `*` matches
 one component or a part of one, `**` any number of components; a leading `/` anchors at the root. A pattern that matches
-a module selects everything in it, and one that matches nothing raises.
+a module selects everything in it; a pattern that matches nothing raises.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atled.nn.variable_kinds import Frozen, Kind, Param
 
 
 def filter(module: Any, *kinds: type[Kind]) -> Any:
-    """The module with None in place of all arrays of other kinds; gradients have the same structure.
+    """The module with its arrays of the given kinds, and None in place of all other arrays.
 
     >>> from atled import nn, random
     >>> nn.filter(nn.Linear(2, 3, key=random.key(0)), nn.Buffer)
@@ -54,7 +54,7 @@ def buffers(module: Any) -> Any:
 
 
 def merge(*parts: Any) -> Any:
-    """A module from parts: for each leaf, the first that is not None.
+    """A module merged from parts: each leaf is the first that is not None.
 
     >>> from atled import nn, random
     >>> layer = nn.Linear(2, 3, key=random.key(0))
@@ -82,7 +82,7 @@ def _unlike(a: tree.TreeDef, b: tree.TreeDef) -> tree.TreeError:
 
 
 def modules(module: Any) -> list[tuple[str, Module]]:
-    """All modules with their paths, itself first.
+    """The paths and modules in a module, starting with the module itself.
 
     >>> from atled import nn, random
     >>> [path for path, m in nn.modules(nn.MultiHeadAttention(8, 2, key=random.key(0)))]
@@ -209,11 +209,10 @@ def _declared(where: str, module: Any, pattern: str, kind: type[Kind], of: type[
 
     copy = changed(module, change)
     if not count[0]:
-        what = "no parameters" if of is Param else "nothing that is declared by itself"
+        what = "no parameters" if of is Param else "no declared attribute"
         raise ValueError(
             errors.explained(
-                f"{where}: a pattern must match {of.__name__}s that are declared by themselves; {pattern!r} "
-                f"names {what}.",
+                f"{where}: a pattern must match attributes declared as {of.__name__}; {pattern!r} matches {what}.",
                 "the whole attribute: the arrays of a list are declared together.",
             )
         )
@@ -227,7 +226,7 @@ def names(pattern: str, path: str) -> bool:
 
 @formerly(compute="compute_dtype", params="param_dtype")
 def cast(module: Any, compute_dtype: DTypeLike | None = None, param_dtype: DTypeLike | None = None) -> Any:
-    """A copy whose layers compute in another dtype, or whose floating-point arrays are stored in another one.
+    """A copy whose layers compute in another dtype, or whose floating-point parameters are stored in another dtype.
 
     >>> from atled import nn, random
     >>> nn.cast(nn.Linear(2, 3, key=random.key(0)), compute_dtype="bfloat16").dtype

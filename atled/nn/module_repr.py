@@ -12,16 +12,16 @@ from atled.core.array import Array, type_of
 from atled.core.types import ShapeDtypeStruct
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
-FormOf = Callable[[Any], Any]  # the form of a module, or None for other objects
+FormOf = Callable[[Any], Any]  # the `ModuleDef` of a module, or None for other objects
 
 
 def text(module: Any, form_of: FormOf) -> str:
-    """A module as its `repr` shows it."""
+    """A module as text, for its `repr`."""
     return "".join(_lines(form_of, module, "", ""))
 
 
 def _lines(form_of: FormOf, x: Any, indent: str, kind: str) -> list[str]:
-    """A value of a module as text; modules with modules in them take a line for each part."""
+    """A value as lines of text: one line of at most 100 characters, or else a line for each part."""
     form = form_of(x)
     if form is not None:
         inner = indent + "  "
@@ -66,7 +66,7 @@ def _unfolding(form_of: FormOf, x: Any, label: str, kind: str, is_open: bool = F
 
 
 def _parts(form_of: FormOf, x: Any, kind: str) -> list[tuple[str, Any, str]] | None:
-    """Names, values and kinds of the children of an object; None if there are none."""
+    """Names, values and kinds of the children of an object; None for an object without children."""
     form = form_of(x)
     if form is not None:
         kinds = {n: k.__name__ for n, k in form.kinds.items()}

@@ -17,10 +17,10 @@ from atled.staging.jit import eval_shape, jit
 
 
 def shardings(model: Any, rules: Mapping[str, Any], mesh: Mesh | None = None) -> Any:
-    """A tree like a model's, or like that of its shapes, with a sharding for each array.
+    """A tree with the structure of a model, or of its shapes, and a sharding for each array.
 
-    Rules are patterns and specs; the first pattern that matches applies, and arrays that match none are replicated.
-    The axis that a `Stack` adds is not split: a spec describes one layer.
+    `rules` maps patterns of paths to specs; the first pattern that matches applies, and arrays that match none are
+    replicated. The layer axis of a `Stack` is not sharded: a spec describes one layer.
 
     >>> import atled
     >>> from atled import nn, random

@@ -1,6 +1,7 @@
-"""The `ModuleDef` of a module: its class, names of children, kinds and static values; equal forms are one object.
+"""The `ModuleDef` of a module: its class, names of children, kinds and static values.
 
-Comparing two structures is then one identity comparison, and launch code flattens modules in straight-line code.
+Equal `ModuleDef`s are one object, so comparing two structures is one identity check, and generated launch code flattens
+modules without loops.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Static:
 
 
 class _StaticCode(tree_registry.NodeCode):
-    """Generated code does not wrap static values."""
+    """Code generation for `Static`: generated code compares static values without wrapping them."""
 
     def match(self, code: Code, structure: tree.TreeDef, value: str, indent: str) -> list[str]:
         if structure.meta is None or type(structure.meta) in FUNCTIONS:
@@ -51,7 +52,7 @@ tree_registry.register_node(Static, lambda s: ((), s.value), lambda value, _: St
 
 
 class ModuleDef(Interned):
-    """Everything about a module except its children; equal forms are one object."""
+    """Everything about a module except its children; equal instances are one object."""
 
     __slots__ = ("__weakref__", "cls", "keys", "kinds", "mixed", "names", "order", "start", "statics")
 
@@ -60,15 +61,15 @@ class ModuleDef(Interned):
     ) -> None:
         self.cls = cls
         self.order = order  # attribute names in order of first assignment
-        self.names = names = tuple([n for n in order if n not in statics])  # of the children
+        self.names = names = tuple([n for n in order if n not in statics])  # names of the children
         self.kinds = kinds  # kinds of the declared children
         self.statics = statics
         self.mixed = mixed  # children that are neither declared nor modules: lists, dicts, objects
         self.keys = [tree_registry.FieldKey(n, kinds[n]) if n in kinds else tree_registry.GetAttrKey(n) for n in names]
-        self.start = {**{n: statics.get(n) for n in order}, "_form": self}  # the form of a module without children
+        self.start = {**{n: statics.get(n) for n in order}, "_form": self}  # a module's `__dict__` without its children
 
     def build(self, children: Sequence[Any]) -> Any:
-        """The module with these children."""
+        """A module with this `ModuleDef` and these children."""
         module = object.__new__(self.cls)
         values = module.__dict__
         values.update(self.start)
@@ -88,7 +89,7 @@ lock = threading.RLock()
 
 
 def make_form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, Any], mixed: Any) -> ModuleDef:
-    """The form of these parts; equal forms are one object."""
+    """The `ModuleDef` of these parts; equal parts give the same object."""
     parts = sorted([(n, key_of(v)) for n, v in statics.items()], key=lambda item: item[0])
     declared = sorted(kinds.items(), key=lambda item: item[0])
     key = (cls, tuple(order), tuple(declared), tuple(parts), tuple(mixed))
@@ -100,7 +101,7 @@ def make_form(cls: type, order: Any, kinds: dict[str, Any], statics: dict[str, A
 
 
 def key_of(value: Any) -> Any:
-    """The key of a static value: covers all of its contents, also fields that its class excludes from comparison."""
+    """A key that is equal for equal static values; also compares fields that their class excludes from comparison."""
     if type(value) is tuple:
         return (tuple, *[key_of(v) for v in value])
     if hasattr(type(value), "__dataclass_fields__") and hasattr(value, "__dict__"):
@@ -132,11 +133,11 @@ class _ModuleCode(tree_registry.NodeCode):
             if a.kinds.get(name) is not b.kinds.get(name):
                 kinds = [f"declared as {f.kinds[name].__name__}" if name in f.kinds else "undeclared" for f in (a, b)]
                 return f".{name}", kinds[0], kinds[1]
-        return "", f"a {a.cls.__name__} of {', '.join(a.names)}", f"one of {', '.join(b.names)}"
+        return "", f"a {a.cls.__name__} with {', '.join(a.names)}", f"one with {', '.join(b.names)}"
 
 
 def _said(form: ModuleDef, name: str) -> str:
-    """The value of an attribute as text, for reporting how two forms differ."""
+    """The value of an attribute as text, for reporting how two modules differ."""
     if name in form.statics:
         return reprlib.repr(form.statics[name])
     return "an array or a module" if name in form.names else "True" if name == "training" else "not there"

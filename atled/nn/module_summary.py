@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 
 class Summary:
-    """The rows of `summary`, to print; also renders as a `rich` table."""
+    """The rows of `summary`, printed as a table; also renders as a `rich` table."""
 
     def __init__(self, rows: list[Row]) -> None:
         self.rows = rows
@@ -66,7 +66,7 @@ class Summary:
 
 
 def _short(n: int) -> str:
-    """A number in at most four digits."""
+    """A number as text; from 1000 on, with three significant digits and a unit."""
     for unit, size in (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if n >= size:
             return f"{n / size:.3g} {unit}"
@@ -76,7 +76,8 @@ def _short(n: int) -> str:
 def summary(model: Any, *args: Any, **kwargs: Any) -> Summary:
     """A table of the modules of a model, for a call with these arguments, which is traced and not run.
 
-    Arguments may be `ShapeDtypeStruct`s. `flops` are of the forward pass; products count as two operations.
+    Arguments may be `ShapeDtypeStruct`s. `flops` counts the operations of the forward pass, two for each multiply-add
+    of a product.
 
     >>> import atled
     >>> from atled import nn, random
@@ -110,7 +111,7 @@ def summary(model: Any, *args: Any, **kwargs: Any) -> Summary:
 
 
 class _Counting(threading.local):
-    calls: Any = None  # of modules, by path, while `summary` runs
+    calls: Any = None  # results and flops of calls by module path, while `summary` runs
 
 
 _counting = _Counting()
@@ -120,7 +121,7 @@ _classes: dict[Any, Any] = {}
 
 
 def _counted(cls: Any) -> Any:
-    """A subclass that records its calls and their flops."""
+    """A subclass of `cls` that records its calls and their flops."""
     if cls not in _classes:
 
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
@@ -139,7 +140,7 @@ def _type(x: Any) -> ArrayType:
 
 
 def describe_tree(out: Any) -> str:
-    """The types of a result."""
+    """The types of a result as text."""
     if isinstance(out, ArrayType):
         return str(out)
     if isinstance(out, Module):

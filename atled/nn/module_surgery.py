@@ -10,14 +10,14 @@ from atled.core import errors, tree_registry
 from atled.core.array import ArrayLike
 from atled.nn.module import Module
 from atled.nn.module_filters import modules, names
-from atled.nn.stack import Stacked
+from atled.nn.stack import Stack, Stacked, Unstacked
 
 
 def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: ArrayLike | None = None) -> Any:
     """A copy in which modules that match a pattern or a class are replaced by `make(module)`.
 
-    With a `key`, `make(module, key)` is called with a separate key for each. In a `Stack`, it runs under `vmap` for
-    all layers.
+    With a `key`, `make(module, key)` gets a separate key for each module. In a `Stack`, `make` runs under `vmap` over
+    the layers.
 
     >>> from atled import nn, random
     >>> attention = nn.MultiHeadAttention(8, 2, key=random.key(0))
@@ -55,3 +55,18 @@ def replace(module: Any, pattern: str | type, make: Callable[..., Any], key: Arr
         return node.unflatten(meta, [of(c, p, k) for c, p, k in zip(children, paths, keys, strict=True)])
 
     return of(module, "", key)
+
+
+def unstack(module: Any) -> Any:
+    """A copy in which the layers of each `Stack` have their own arrays and run without a loop.
+
+    Programs are larger and take longer to compile; they run faster where slices of the stacked arrays would be copied,
+    as in decoding on the CPU.
+
+    >>> from atled import nn, random
+    >>> import atled.numpy as jnp
+    >>> deep = nn.Stack(lambda key: nn.Linear(2, 2, key=key), 12, key=random.key(0))
+    >>> bool((nn.unstack(deep)(jnp.ones(2)) == deep(jnp.ones(2))).all())
+    True
+    """
+    return replace(module, Stack, Unstacked) if any([isinstance(m, Stack) for _, m in modules(module)]) else module

@@ -58,14 +58,14 @@ class LayerNorm(_Norm):
 
 
 def wide(x: Any) -> Any:
-    """An input converted for summation: 16-bit floats are too coarse, and integers overflow."""
+    """x in a dtype for sums: 16-bit floats, which are too coarse, and integers, which overflow, become float32."""
     t = type_of(x)
     is_short = t.kind in "iub" or (t.kind == "f" and t.dtype.itemsize < 4)
     return jnp.asarray(x, "float32") if is_short else jnp.asarray(x)
 
 
 def _taken(layer: Any, x: Any) -> Any:
-    """An input of a layer for statistics, with its dtype checked."""
+    """The input in a dtype for sums; raises if it is complex, or has another number of features."""
     check_features(layer, x, layer.num_features)
     if type_of(x).kind == "c":
         raise TypeError(
@@ -77,14 +77,14 @@ def _taken(layer: Any, x: Any) -> Any:
 
 
 def _normalized(x: Any, axes: Any, eps: float, is_centered: bool = True) -> Any:
-    """Numbers optionally centered, then scaled to a mean square of 1."""
+    """x, centered if `is_centered`, then scaled to a mean square of 1 over the axes."""
     if is_centered:
         x = x - x.mean(axes, keepdims=True)
     return x * elementary.rsqrt((x * x).mean(axes, keepdims=True) + eps)
 
 
 def _finished(layer: Any, x: Any, y: Any) -> Any:
-    """A normalized input with the layer's scale and bias, in the dtype that it computes in."""
+    """The normalized input y with the layer's scale and bias applied, in the layer's compute dtype."""
     if layer.scale is not None:
         y = y * layer.scale
     if layer.bias is not None:
@@ -131,8 +131,8 @@ class RMSNorm(Module):
 
 @formerly(features="num_features", groups="num_groups", scale="use_scale", bias="use_bias", init="scale_init")
 class GroupNorm(_Norm):
-    """The features of (batch, *spatial, features) in groups: each group is normalized to mean 0 and variance 1 over its
-    features and all positions, separately for each example; then scaled and shifted by a parameter for each feature.
+    """Normalizes each group of features of (batch, *spatial, features) to mean 0 and variance 1 over the group and all
+    positions, separately for each example; then scales and shifts each feature by parameters.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -182,8 +182,8 @@ class GroupNorm(_Norm):
 
 @formerly(features="num_features", scale="use_scale", bias="use_bias", init="scale_init")
 class InstanceNorm(_Norm):
-    """Each feature of (batch, *spatial, features) normalized to mean 0 and variance 1 over all positions, separately
-    for each example; then scaled and shifted by a parameter for each feature. There are no running statistics.
+    """Normalizes each feature of (batch, *spatial, features) to mean 0 and variance 1 over all positions, separately
+    for each example; then scales and shifts each feature by parameters. There are no running statistics.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -217,9 +217,9 @@ def _check_sizes(layer: Any, t: Any, least: int, places: Any, features: int) -> 
 class BatchNorm(_Norm):
     """Normalizes each feature to mean 0 and variance 1 over a batch; in evaluation, with the running statistics.
 
-    All axes but the last count as batch. While training, `mean` and `variance` are assigned, so the module must be
-    returned (`train.gradients` does that). With `axis_name`, statistics are taken over all devices along a named axis;
-    in a `jit` over a mesh they always are.
+    All axes but the last are batch axes. While training, `mean` and `variance` are assigned, so transformed functions
+    must return the module (`train.gradients` does). With `axis_name`, statistics are those of all devices along a named
+    axis; in a `jit` over a mesh, they are always those of the whole batch.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -269,7 +269,7 @@ class BatchNorm(_Norm):
 
     def _of_batch(self, x: Any) -> tuple[Any, Any]:
         axes = _batch_axes(type_of(x), 1 if self.axis_name is None else lax.axis_size(self.axis_name))
-        middle = self._of_all(stop_gradient(x.mean(axes)))  # so that squares do not cancel
+        middle = self._of_all(stop_gradient(x.mean(axes)))  # centered, so that the variance does not cancel
         off = x - middle
         mean, square = self._of_all(off.mean(axes)), self._of_all((off * off).mean(axes))
         mean, variance = middle + mean, jnp.maximum(square - mean * mean, 0)
@@ -280,12 +280,12 @@ class BatchNorm(_Norm):
         return mean, variance
 
     def _of_all(self, mean: Any) -> Any:
-        """A mean over the batch, and over all devices."""
+        """A mean over the batch, averaged over the named axis if there is one."""
         return mean if self.axis_name is None else lax.pmean(mean, self.axis_name)
 
 
 def _batch_axes(t: Any, others: int) -> tuple[int, ...]:
-    """The axes that count as batch; raises if there are not two numbers to normalize over, with those of others."""
+    """The batch axes; raises if the batches of all `others` devices have fewer than two numbers for each feature."""
     if t.ndim >= 2 and math.prod(t.shape[:-1]) * others == 1:
         raise ValueError(
             errors.explained(

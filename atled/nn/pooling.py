@@ -32,7 +32,7 @@ def max_pool(
 
     Args:
         kernel_size: the length of the window along each axis.
-        strides: the stride of the window; None is its size.
+        strides: the stride of the window; None is `kernel_size`.
         padding: "VALID" for windows inside of the input, "SAME" for as many outputs as inputs, divided by the stride,
             (before, after) for each axis, or a number for all.
 
@@ -56,7 +56,8 @@ def avg_pool(
     *,
     count_include_pad: bool = False,
 ) -> Array:
-    """The mean of each window, for each feature; sums are computed in float32 or wider. Other arguments: `max_pool`.
+    """The mean of each window, for each feature; sums are computed in float32 or wider. The other arguments are those
+    of `max_pool`.
 
     Args:
         count_include_pad: whether padding counts, as zeros; if not, means are over the elements inside the input.
@@ -73,13 +74,13 @@ def avg_pool(
 def _windows(
     name: str, kernel_size: Any, strides: Any, padding: Any, axes: int | None = None
 ) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
-    """The arguments of a pooling, for each axis."""
+    """The validated `kernel_size`, `strides` and `padding`, for each axis."""
     kernel_size = window(name, "kernel_size", kernel_size, axes)
     strides = for_each_axis(name, "strides", kernel_size if strides is None else strides, len(kernel_size))
     padding = padding_for_each_axis(name, padding, len(kernel_size), ("VALID", "SAME"))
     if not isinstance(padding, str):
         for n, pair in zip(kernel_size, padding, strict=True):
-            if not 0 <= min(pair) <= max(pair) < n:  # or a window could contain only padding
+            if not 0 <= min(pair) <= max(pair) < n:  # otherwise a window could contain only padding
                 raise ValueError(
                     errors.explained(
                         f"{name}: padding must be 0 or more, and less than the size of the window; got {padding} for "
@@ -137,20 +138,20 @@ def _avg(
 
 
 def _counts(windows: int, length: int, padding: tuple[int, int], size: int, stride: int) -> np.ndarray:
-    """The number of elements in each window of an axis."""
+    """The number of input elements in each window along an axis."""
     start = np.arange(windows) * stride - padding[0]
     return np.minimum(start + size, length) - np.maximum(start, 0)
 
 
 def _float(x: Any) -> Any:
-    """The dtype of means."""
+    """The dtype of the means of x."""
     t = type_of(x)
     return t.dtype if t.kind in "fc" else dtypes.canonical("float32")
 
 
 @formerly(size="kernel_size", stride="strides")
 class MaxPool(Module):
-    """The maximum of each window, for each feature: `max_pool`, where the arguments are explained.
+    """The maximum of each window, for each feature; the arguments are those of `max_pool`.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -158,7 +159,7 @@ class MaxPool(Module):
     (1, 4, 4, 4)
     """
 
-    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class says it
+    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class fixes it
 
     def __init__(
         self, kernel_size: int | Sequence[int], *, strides: int | Sequence[int] | None = None, padding: Any = "VALID"
@@ -174,7 +175,7 @@ class MaxPool(Module):
 
 @formerly(size="kernel_size", stride="strides", count_padding="count_include_pad")
 class AvgPool(Module):
-    """The mean of each window, for each feature: `avg_pool`, where the arguments are explained.
+    """The mean of each window, for each feature; the arguments are those of `avg_pool`.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -182,7 +183,7 @@ class AvgPool(Module):
     Array([3. , 2.5], dtype=float32)
     """
 
-    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class says it
+    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class fixes it
 
     def __init__(
         self,
@@ -215,7 +216,7 @@ class MaxPool1d(MaxPool):
 
 
 class MaxPool2d(MaxPool):
-    """`MaxPool` over two axes, such as an image. `kernel_size` may be one number, for all axes.
+    """`MaxPool` over two axes, such as those of an image. `kernel_size` may be one number, for all axes.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -227,7 +228,7 @@ class MaxPool2d(MaxPool):
 
 
 class MaxPool3d(MaxPool):
-    """`MaxPool` over three axes, such as a volume. `kernel_size` may be one number, for all axes.
+    """`MaxPool` over three axes, such as those of a volume. `kernel_size` may be one number, for all axes.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -251,7 +252,7 @@ class AvgPool1d(AvgPool):
 
 
 class AvgPool2d(AvgPool):
-    """`AvgPool` over two axes, such as an image. `kernel_size` may be one number, for all axes.
+    """`AvgPool` over two axes, such as those of an image. `kernel_size` may be one number, for all axes.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -263,7 +264,7 @@ class AvgPool2d(AvgPool):
 
 
 class AvgPool3d(AvgPool):
-    """`AvgPool` over three axes, such as a volume. `kernel_size` may be one number, for all axes.
+    """`AvgPool` over three axes, such as those of a volume. `kernel_size` may be one number, for all axes.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -278,7 +279,7 @@ class _Adaptive(Module):
     """Adaptive pooling: a given number of windows of about equal length that cover the input."""
 
     _is_mean: bool
-    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class says it
+    axes: ClassVar[int | None] = None  # the number of spatial axes, if the class fixes it
 
     def __init__(self, output_size: int | Sequence[int | None]) -> None:
         name = type(self).__name__
@@ -297,7 +298,7 @@ class _Adaptive(Module):
         t, y = type_of(x), wide(x) if self._is_mean else jnp.asarray(x)
         for axis, count in enumerate(self.output_size, t.ndim - len(self.output_size) - 1):
             if t.shape[axis] == 0:
-                raise ValueError(errors.explained(f"{type(self).__name__}: the input must have spatial axes; got {t}."))
+                raise ValueError(errors.explained(f"{type(self).__name__}: spatial axes must not be empty; got {t}."))
             if count not in (None, t.shape[axis]):
                 y = self._reduced(y, axis, count)
         return y.astype(_float(x)) if self._is_mean else y
@@ -322,8 +323,8 @@ class _Adaptive(Module):
 class AdaptiveAvgPool(_Adaptive):
     """Adaptive average pooling to `output_size` outputs along each axis; None leaves an axis unchanged.
 
-    For n inputs and m outputs, window i is from floor(i * n / m) up to, but not including, ceil((i + 1) * n / m). Sums
-    are computed in float32 or wider.
+    For n inputs and m outputs, window i goes from floor(i * n / m) up to, but not including, ceil((i + 1) * n / m).
+    Sums are computed in float32 or wider.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -362,7 +363,7 @@ class AdaptiveAvgPool1d(AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool2d(AdaptiveAvgPool):
-    """`AdaptiveAvgPool` over two axes, such as an image. `output_size` may be one number, for all axes.
+    """`AdaptiveAvgPool` over two axes, such as those of an image. `output_size` may be one number, for all axes.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -374,7 +375,7 @@ class AdaptiveAvgPool2d(AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool3d(AdaptiveAvgPool):
-    """`AdaptiveAvgPool` over three axes, such as a volume. `output_size` may be one number, for all axes.
+    """`AdaptiveAvgPool` over three axes, such as those of a volume. `output_size` may be one number, for all axes.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -398,7 +399,7 @@ class AdaptiveMaxPool1d(AdaptiveMaxPool):
 
 
 class AdaptiveMaxPool2d(AdaptiveMaxPool):
-    """`AdaptiveMaxPool` over two axes, such as an image. `output_size` may be one number, for all axes.
+    """`AdaptiveMaxPool` over two axes, such as those of an image. `output_size` may be one number, for all axes.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -410,7 +411,7 @@ class AdaptiveMaxPool2d(AdaptiveMaxPool):
 
 
 class AdaptiveMaxPool3d(AdaptiveMaxPool):
-    """`AdaptiveMaxPool` over three axes, such as a volume. `output_size` may be one number, for all axes.
+    """`AdaptiveMaxPool` over three axes, such as those of a volume. `output_size` may be one number, for all axes.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -427,7 +428,7 @@ def _all_places(layer: Module, x: Any) -> tuple[int, ...]:
     if t.ndim < 3 or not all(t.shape[1:-1]):
         raise ValueError(
             errors.explained(
-                f"{type(layer).__name__}: the input must be (batch, *spatial, features), with spatial axes; got {t}.",
+                f"{type(layer).__name__}: the input must be (batch, *spatial, features), with non-empty axes; got {t}.",
                 "x[None] if there is no batch.",
             )
         )
@@ -444,7 +445,7 @@ class GlobalAvgPool(Module):
     """
 
     def __init__(self, *, keepdims: bool = False) -> None:
-        self.keepdims = bool(keepdims)  # whether axes of places stay, with length 1
+        self.keepdims = bool(keepdims)  # whether spatial axes stay, with length 1
 
     def __call__(self, x: Any) -> Any:
         """The means."""
@@ -461,7 +462,7 @@ class GlobalMaxPool(Module):
     """
 
     def __init__(self, *, keepdims: bool = False) -> None:
-        self.keepdims = bool(keepdims)  # whether axes of places stay, with length 1
+        self.keepdims = bool(keepdims)  # whether spatial axes stay, with length 1
 
     def __call__(self, x: Any) -> Any:
         """The maxima."""

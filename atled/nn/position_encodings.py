@@ -1,11 +1,12 @@
 """Position encodings: `RoPE`, `RelativePositions`, `ALiBi` for attention, `SinusoidalPositions` for inputs.
 
-`RoPE` rotates queries and keys; `RelativePositions` and `ALiBi` give a bias for the logits of attention. The option
-`positions` of `MultiHeadAttention` takes any of these three. Angles and distances are in float32 or wider.
+`RoPE` rotates queries and keys; `RelativePositions` and `ALiBi` give a bias for the logits of attention.
+`MultiHeadAttention` takes any of these three as `positions`. Angles and distances are in float32 or wider.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from typing import Any
@@ -22,20 +23,48 @@ from atled.nn.module import Module
 from atled.nn.variable_kinds import Param
 
 
+@dataclasses.dataclass(frozen=True)
+class RoPEScaling:
+    """Lowers the frequencies of `RoPE`, for longer sequences than a model was trained on.
+
+    All frequencies are divided by `factor`. With `original_length`, as in Llama 3.1, only wavelengths above
+    `original_length / low_frequency` change; wavelengths below `original_length / high_frequency` do not, and between
+    them, frequencies are interpolated.
+
+    >>> from atled import nn
+    >>> nn.RoPEScaling(4.0)(np.array([1.0, 0.1]))
+    array([0.25 , 0.025])
+    """
+
+    factor: float
+    original_length: int | None = None
+    low_frequency: float = 1.0
+    high_frequency: float = 4.0
+
+    def __call__(self, frequencies: np.ndarray) -> np.ndarray:
+        """The lower frequencies."""
+        if self.original_length is None:
+            return frequencies / self.factor
+        turns = self.original_length * frequencies / (2 * math.pi)
+        kept_part = np.clip((turns - self.low_frequency) / (self.high_frequency - self.low_frequency), 0, 1)
+        return frequencies * (kept_part + (1 - kept_part) / self.factor)
+
+
 @formerly(features_per_head="head_dim", part="rotary_dim")
 class RoPE(Module):
     """Rotary positions: pairs of features rotated by angles proportional to the position (Su et al., 2021).
 
     Pair i of n is rotated by `angle = position * base ** (-i / n)`: (a, b) becomes
-    `(a cos(angle) - b sin(angle), b cos(angle) + a sin(angle))`. The product of a rotated query and key depends only
-    on their distance.
+    `(a cos(angle) - b sin(angle), b cos(angle) + a sin(angle))`. The dot product of a rotated query and key depends on
+    their positions only through the distance.
 
     Args:
         head_dim: the length of the last axis.
         base: the wavelength of the slowest pair is about 2 pi times `base`.
         rotary_dim: how many leading features are rotated; by default all.
-        interleaved: pairs are neighbours, as in GPT-J; otherwise feature i is paired with i + n, as in Llama and
-            GPT-NeoX.
+        interleaved: whether pairs are neighbours, as in GPT-J; otherwise feature i is paired with i + n, as in Llama
+            and GPT-NeoX.
+        scaling: a function that changes the frequencies, such as a `RoPEScaling`.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -47,8 +76,10 @@ class RoPE(Module):
     """
 
     def __init__(
-        self, head_dim: int, base: float = 10000.0, *, rotary_dim: int | None = None, interleaved: bool = False
-    ) -> None:
+        self, head_dim: int, base: float = 10000.0, *, rotary_dim: int | None = None, interleaved: bool = False,
+        scaling: Any = None,
+    ) -> None:  # fmt: skip
+        self.scaling = scaling
         self.head_dim, self.base = int(head_dim), _base("RoPE", base)
         self.rotary_dim, self.interleaved = self.head_dim if rotary_dim is None else int(rotary_dim), bool(interleaved)
         if self.rotary_dim < 2 or self.rotary_dim % 2 or self.rotary_dim > self.head_dim:
@@ -68,7 +99,7 @@ class RoPE(Module):
         """
         t, positions = _placed(self, x, positions)
         wide = dtypes.promote((t.dtype, False), (dtypes.float32, False))[0]
-        angle = _angles(positions, self.rotary_dim // 2, self.base, wide)[..., None, :]
+        angle = _angles(positions, self.rotary_dim // 2, self.base, wide, self.scaling)[..., None, :]
         cos, sin = jnp.cos(angle), jnp.sin(angle)
         turned = jnp.asarray(x)[..., : self.rotary_dim].astype(wide)
         if self.interleaved:
@@ -83,12 +114,12 @@ class RoPE(Module):
 
 @formerly(heads="num_heads", buckets="num_buckets", distance="max_distance", init="weight_init")
 class RelativePositions(Module):
-    """A learned bias for the logits of attention, by how far a key is from its query (T5; Raffel et al., 2020).
+    """A learned bias for the logits of attention, by the distance of key and query (T5, Raffel et al., 2020).
 
-    Distances are grouped into `num_buckets` buckets. With n buckets per direction, distances below n // 2 have one
-    each; a longer distance d is in bucket `n // 2 + floor(log(d / (n // 2)) / log(max_distance / (n // 2)) * (n -
-    n // 2))`, and all from `max_distance` on are in the last one. With `bidirectional`, half of the buckets are for
-    later keys; otherwise, later keys are in the bucket of distance 0.
+    Distances are grouped into `num_buckets` buckets. With n buckets per direction, distances below n // 2 have a bucket
+    each; a longer distance d is in bucket `n // 2 + floor(log(d / (n // 2)) / log(max_distance / (n // 2)) * (n - n //
+    2))`, and all distances from `max_distance` on are in the last bucket. With `bidirectional`, half of the buckets are
+    for later keys; otherwise, later keys are in the bucket of distance 0.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -150,8 +181,8 @@ class ALiBi(Module):
     """A bias for the logits of attention that decreases with the distance: `-slope * |query - key|` (Press et al.,
     2022).
 
-    Of n heads, n a power of two, head i = 1, 2, … has the slope `2 ** (-8 i / n)`. Other numbers of heads have the
-    slopes of the next smaller power of two, and then every second slope of twice as many heads.
+    If the number of heads n is a power of two, head i = 1, 2, … has the slope `2 ** (-8 i / n)`. Other numbers of heads
+    have the slopes of the next smaller power of two m, and then every second slope of 2 m heads.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -183,7 +214,8 @@ class SinusoidalPositions(Module):
     Pair i of n is `sin(angle), cos(angle)`, where `angle = position * base ** (-i / n)`.
 
     Args:
-        interleaved: the two are neighbours, as in the paper; otherwise all sines come before all cosines.
+        interleaved: whether sine and cosine of a pair are neighbours, as in the paper; otherwise all sines come before
+            all cosines.
 
     >>> from atled import nn
     >>> import atled.numpy as jnp
@@ -256,15 +288,17 @@ def _base(name: str, base: float) -> float:
 
 
 def _heads(layer: Module, heads: int) -> int:
-    """A number of heads."""
+    """The number of heads, which must be 1 or more."""
     if heads < 1:
         raise ValueError(errors.explained(f"{type(layer).__name__}: num_heads must be 1 or more; got {heads}."))
     return int(heads)
 
 
-def _angles(positions: Any, count: int, base: float, dtype: Any) -> Any:
+def _angles(positions: Any, count: int, base: float, dtype: Any, scaling: Any = None) -> Any:
     """The angles (…, count) of positions (…), with decreasing frequencies."""
-    return positions.astype(dtype)[..., None] * jnp.asarray(base ** (-np.arange(count) / count), dtype)
+    frequencies = base ** (-np.arange(count) / count)
+    frequencies = frequencies if scaling is None else scaling(frequencies)
+    return positions.astype(dtype)[..., None] * jnp.asarray(frequencies, dtype)
 
 
 def _distances(layer: Module, queries: Any, keys: Any) -> Any:
@@ -277,5 +311,5 @@ def _distances(layer: Module, queries: Any, keys: Any) -> Any:
                     f"{type(layer).__name__.lower()}(jnp.arange(queries), jnp.arange(keys)).",
                 )
             )
-    queries, keys = [jnp.asarray(x, "int32") for x in (queries, keys)]  # unsigned ones would wrap around
+    queries, keys = [jnp.asarray(x, "int32") for x in (queries, keys)]  # unsigned differences would wrap around
     return keys[..., None, :] - queries[..., None]

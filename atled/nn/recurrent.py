@@ -1,8 +1,8 @@
 """Recurrent layers: cells for one step; `RNN` and `Bidirectional`, which run them over time.
 
-A cell is called as `state, y = cell(state, x)`. The part that depends only on the input, `prepared`, is computed for
-all steps at once; `stepped` is the rest. A custom cell needs `initial_state` and `__call__`; `prepared` and `stepped`
-are optional.
+A cell is called as `state, y = cell(state, x)`. `prepared` is the part of a step that depends only on the input, and is
+computed for all steps at once; `stepped` is the rest of a step. A custom cell needs `initial_state` and `__call__`;
+`prepared` and `stepped` are optional.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Cell(Module):
 
 
 def _plus(y: Any, bias: Any) -> Any:
-    """A sum in the dtype of y, with an unconverted bias, because its gradient is a sum over all steps."""
+    """y + bias in the dtype of y; the bias keeps its dtype, because its gradient is a sum over all steps."""
     return (y + bias).astype(y.dtype)
 
 
@@ -157,9 +157,9 @@ class RNNCell(_Cell):
 class LSTMCell(_Cell):
     """One step of an LSTM: `state, y = cell(state, x)`, where a state is a pair (cell, output).
 
-    The gates are input, forget, new and output, side by side in `input_weight`, `state_weight` and `bias`:
-    `i, f, g, o = split(x @ input_weight + output @ state_weight + bias)`, then
-    `cell = sigmoid(f) * cell + sigmoid(i) * tanh(g)` and `y = sigmoid(o) * tanh(cell)`.
+    The gates input, forget, new and output are concatenated in `input_weight`, `state_weight` and `bias`: `i, f, g, o =
+    split(x @ input_weight + output @ state_weight + bias)`, then `cell = sigmoid(f) * cell + sigmoid(i) *
+    tanh(g)` and `y = sigmoid(o) * tanh(cell)`.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -195,10 +195,10 @@ def _lstm(c: Any, gates: Any) -> tuple[tuple[Any, Any], Any]:
 class GRUCell(_Cell):
     """One step of a GRU: `state, y = cell(state, x)`, where the state is the last output.
 
-    The gates are reset, update and new, side by side: `a, b, c = split(x @ input_weight + input_bias)` and
+    The gates reset, update and new are concatenated: `a, b, c = split(x @ input_weight + input_bias)` and
     `d, e, f = split(state @ state_weight + state_bias)`. Then `r = sigmoid(a + d)`, `z = sigmoid(b + e)`,
-    `n = tanh(c + r * f)` and `y = (1 - z) * n + z * state`: the reset gate is applied to the product and its bias, as
-    in PyTorch, cuDNN and flax, not to the state before the product, as in the paper (Cho et al., 2014).
+    `n = tanh(c + r * f)` and `y = (1 - z) * n + z * state`. As in PyTorch, cuDNN and flax, the reset gate is applied to
+    the product and its bias; in the paper (Cho et al., 2014), it is applied to the state before the product.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -238,14 +238,14 @@ class GRUCell(_Cell):
     state="state_conv",
 )
 class ConvLSTMCell(_Cell):
-    """One step of an LSTM over images: (batch, *spatial, features), with convolutions for products (Shi et al., 2015).
+    """One step of an LSTM over images (batch, *spatial, features), with convolutions as products (Shi et al., 2015).
 
-    Like `LSTMCell`, with `input_conv` and `state_conv`, convolutions for all four gates, but without the paper's
-    products of gates with the cell.
+    The convolutions `input_conv` and `state_conv` compute all four gates of `LSTMCell`; the paper's peephole
+    connections, from the cell to the gates, are omitted.
 
     Args:
         kernel_size: the length of the windows along each axis.
-        padding: "SAME" or "CIRCULAR".
+        padding: of both convolutions: "SAME" (zeros) or "CIRCULAR" (wraps around).
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -312,21 +312,22 @@ class ConvLSTMCell(_Cell):
         return _lstm(c, gates + self._convolved(self.state_conv, h))
 
     def _convolved(self, layer: Any, x: Any) -> Any:
-        """A convolution over the last axes, however many there are before them."""
+        """A convolution over the last axes; all axes before them are batch axes."""
         t, n = type_of(x), self.feature_axes
         if t.ndim < n:
             raise ValueError(
-                errors.explained(f"ConvLSTMCell: an input must have {n} axes, or more with batches; got {t}.")
+                errors.explained(f"ConvLSTMCell: an input must have {n} axes, or more with batch axes; got {t}.")
             )
         y = layer(jnp.reshape(x, (math.prod(t.shape[:-n]), *t.shape[-n:])))
         return y.reshape(*t.shape[:-1], 4 * self.hidden_features)
 
 
 class RNN(Module):
-    """A cell run over time: (batch, time, features), or (batch, time, *spatial, features) for a `ConvLSTMCell`.
+    """Runs a cell over time; inputs are (batch, time, features), or (batch, time, *spatial, features) for
+    `ConvLSTMCell`.
 
     Args:
-        reverse: from the last step to the first; outputs stay where their inputs are.
+        reverse: whether to run from the last step to the first; outputs stay at the positions of their inputs.
         unroll: steps per iteration of the compiled loop.
 
     >>> from atled import nn, random
@@ -354,19 +355,20 @@ class RNN(Module):
         """The outputs of all steps; with `return_state`, also the state after the last one.
 
         Args:
-            state: before the first step; the cell's `initial_state` if it is not given.
-            lengths: how many steps each sequence has, integers (batch,). Inputs after the end are ignored: outputs are
-                zero there, and states do not change. In reverse, each sequence starts at its own end.
+            state: the state before the first step; by default the cell's `initial_state`.
+            lengths: how many steps each sequence has, integers (batch,). Inputs after the
+                end of a sequence are ignored: outputs are zero there, and states do not
+                change. With `reverse`, each sequence starts at its own end.
         """
         cell, t = self.cell, type_of(x)
-        count = t.ndim - 1 - getattr(cell, "feature_axes", 1)  # of axes before time
+        count = t.ndim - 1 - getattr(cell, "feature_axes", 1)  # the number of axes before time
         if count < 0:
             raise ValueError(errors.explained(f"RNN: the input must be (…, time, features) for its cell; got {t}."))
         if hasattr(cell, "in_features"):
             check_features(cell, x, cell.in_features)
         is_inside = None if lengths is None else self._inside(lengths, t.shape[: count + 1])
         if is_inside is not None:
-            x = jnp.where(_with_axes(is_inside, t.ndim), x, 0)  # else gradients would be NaN if the padding is NaN
+            x = jnp.where(_with_axes(is_inside, t.ndim), x, 0)  # otherwise NaN in the padding makes gradients NaN
         has_parts = hasattr(cell, "prepared")
         steps: Any = jnp.moveaxis(cell.prepared(x) if has_parts else jnp.asarray(x), count, 0)
         batch, start = (*t.shape[:count], *t.shape[count + 1 : -1]), state
@@ -374,7 +376,7 @@ class RNN(Module):
             start = cell.initial_state(batch, steps.dtype) if has_parts else cell.initial_state(batch)
         elif hasattr(cell, "check_state"):
             cell.check_state(state)
-        if has_parts:  # a state in another dtype, such as float32
+        if has_parts:  # the state may have another dtype, such as float32
             start = tree.map(lambda x: jnp.asarray(x, steps.dtype), start)
         step = cell.stepped if has_parts else cell
         if is_inside is not None:
@@ -425,7 +427,7 @@ class Bidirectional(Module):
     """Two cells run over time, one forwards and one backwards, and their outputs merged.
 
     Args:
-        forward, backward: cells, or an `RNN` each, the second one with `reverse=True`.
+        forward, backward: two cells, or two `RNN`s, the second with `reverse=True`.
         merge_mode: "concatenate" (along features), "sum", "mean", "product", or a function of both outputs.
 
     >>> from atled import nn, random

@@ -17,7 +17,7 @@ from atled.transforms.vmap import vmap
 
 
 class Stacked(Module):
-    """`num_layers` identical layers stored as one, `layers`, whose arrays have a first axis for the layer."""
+    """`num_layers` identical layers stored as one, `layers`, whose arrays have a leading layer axis."""
 
     num_layers: int
     layers: Any
@@ -61,14 +61,14 @@ class Stacked(Module):
         return stacked
 
     def assign(self, assigned: dict[int, Any]) -> None:
-        """Update leaves of the layers, by number: those that were assigned in a call."""
+        """Replace leaves of the stacked layer by `assigned`, which maps leaf indices to new leaves."""
         if assigned:
             leaves, structure = tree.flatten(self.layers)
             self.layers = structure.unflatten([assigned.get(i, x) for i, x in enumerate(leaves)])
 
 
 def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:
-    """The result of a call, and the leaves of the layer that it assigned, by number."""
+    """The result of `call`, and the leaves of the layer that it assigned, by leaf index."""
     before, structure = tree.flatten(layer)
     y = call()
     after, structure_after = tree.flatten(layer)
@@ -87,11 +87,11 @@ def assigned_in(layer: Any, call: Callable[[], Any]) -> tuple[Any, dict[int, Any
 class Stack(Stacked):
     """`num_layers` layers created by `make(key)`, run in sequence: `x = layer(x, *args, **kwargs)`.
 
-    `layers` is one layer whose arrays have a leading axis for the layer index. A `key` of a call is split into one for
-    each.
+    `layers` is one layer whose arrays have a leading layer axis. The `key` of a call is split into one key for each
+    layer.
 
     Args:
-        remat: recompute the forward pass in the backward pass; or one of `atled.checkpoint_policies`.
+        remat: True to recompute layers in the backward pass, or one of `atled.checkpoint_policies`.
         unroll: layers per iteration of the compiled loop.
 
     >>> from atled import nn, random
@@ -133,3 +133,17 @@ class Stack(Stacked):
         3
         """
         return [self[i] for i in range(self.num_layers)]
+
+
+class Unstacked(Module):
+    """The layers of a `Stack`, each with its own arrays, run one after the other without a loop."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.layers, self.training = stack.unrolled(), stack.training
+
+    def __call__(self, x: Any, *args: Any, key: Any = None, **kwargs: Any) -> Any:
+        """The output of the last layer."""
+        keys = [None] * len(self.layers) if key is None else random.split(key, len(self.layers))
+        for layer, own in zip(self.layers, keys, strict=True):
+            x = layer(x, *args, **kwargs) if own is None else layer(x, *args, **kwargs, key=own)
+        return x

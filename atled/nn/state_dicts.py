@@ -1,7 +1,7 @@
 """Import and export of weights: arrays by name, in the layouts of other libraries.
 
-A layout maps each array of a module class to a name below the module's name, the slice of it if several arrays are
-stored in one, and the order of its axes there. Layouts are data, which users can extend.
+A layout maps each array of a module class to the name it is stored under, below the module's name, to the order of its
+stored axes, and to its piece, if several arrays are stored as one. Layouts are data, which users can extend.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import atled.numpy as jnp
 from atled.core import errors, tree
 from atled.core.array import type_of
 from atled.core.types import ShapeDtypeStruct
-from atled.engine.array import device_put
+from atled.engine.global_arrays import make_array_from_callback
 from atled.nn.convolutions import Conv, ConvTranspose
 from atled.nn.input_features import PatchEmbedding
 from atled.nn.linear_layers import Embedding, Linear
@@ -33,10 +33,10 @@ class Part(NamedTuple):
     """Where an array of atled is stored in the other library."""
 
     name: str
-    axes: Any = None  # the order of its axes in atled, or "reversed"
-    piece: tuple[int, int, int] | None = None  # the piece number, the number of pieces, and the other library's axis
-    more: tuple[str, ...] = ()  # names of arrays to be summed with it
-    shape: tuple[int, ...] | None = None  # the shape, if it is flat in the other library
+    axes: Any = None  # the stored axes in atled's order, or "kernel" for stored axes (out, in, *spatial)
+    piece: tuple[int, int, int] | None = None  # index of the piece, number of pieces, and the stored axis
+    more: tuple[str, ...] = ()  # names of stored arrays to add to it
+    shape: tuple[int, ...] | None = None  # the shape before reordering axes, if it is stored flat
 
     def taken(self, found: Mapping[str, Any]) -> np.ndarray:
         """Convert the other library's arrays to atled's."""
@@ -82,7 +82,7 @@ _CELL = {
 
 
 def _of_cell(path: str, end: str) -> dict[str, Part]:
-    """A cell at a path inside a layer, whose names have a suffix there."""
+    """The layout of a cell at a path inside a layer; `end` is the suffix of the stored names."""
     ends = {n: p._replace(name=p.name + end, more=tuple([m + end for m in p.more])) for n, p in _CELL.items()}
     return {f"{path}/{n}": p for n, p in ends.items()}
 
@@ -118,13 +118,13 @@ HUGGING_FACE_GPT2: dict[type, dict[str, Part]] = {
 }
 
 
-_COUNTERS = {"num_batches_tracked"}  # PyTorch stores it with the statistics; it is not needed
+_COUNTERS = {"num_batches_tracked"}  # stored by PyTorch with the statistics, and ignored
 
 
 def _places(
     model: Any, rules: Mapping[str, str], layout: Mapping[type, Mapping[str, Part]]
 ) -> list[list[tuple[str, Part]]]:
-    """For each leaf of a model, its names in the other library: one, or in a stack one for each layer."""
+    """For each leaf, its module's stored name and its `Part`: one pair, or in a stack, one for each layer."""
     inside = {path: m for path, m in walk(model) if isinstance(m, Module)}
     stacks = {path: m.num_layers for path, m in inside.items() if isinstance(m, Stacked)}
     places, unused = [], set(rules)
@@ -167,7 +167,7 @@ def _parts(module: Any, layout: Mapping[type, Mapping[str, Part]]) -> Mapping[st
         parts = {"scale": f"{name}.original0", "direction": f"{name}.original1"}
         return entries | {n: weight._replace(name=there) for n, there in parts.items()}
     entries |= {"weight": weight._replace(name=f"{name}.original")}
-    if module.v is None:  # as in gradients
+    if module.v is None:  # gradients have None for buffers
         return entries
     rows = module.v.shape[len(module.u.shape) - 1 :]  # without axes for layers of a stack
     order = weight.order(len(rows) + 1)
@@ -201,13 +201,16 @@ def load_state_dict(
     state_dict: Mapping[str, Any],
     rename: Mapping[str, str] | None = None,
     layout: Mapping[type, Mapping[str, Part]] | None = None,
+    *,
+    keep_dtype: bool = False,
 ) -> Any:
-    """A copy of a model with weights by name, such as a `state_dict` of PyTorch.
+    """A copy of a model with weights from a dict of arrays by name, such as a `state_dict` of PyTorch.
 
     Args:
-        rename: atled's module paths and their names in the other library: `{"blocks/*/attention": "h.{}.attn"}`. Paths
-            without a rule keep their components, joined by dots.
-        layout: the layout of each class of modules, which holds for its subclasses as well; PyTorch's by default.
+        rename: names of modules in the other library by their paths in atled: `{"blocks/*/attention": "h.{}.attn"}`.
+            Paths without a rule keep their components, joined by dots.
+        layout: layouts by module class, which also apply to subclasses; PyTorch's by default.
+        keep_dtype: keep the dtypes of the arrays; otherwise they are cast to those of the model.
 
     Every array of the model must be present with its shape; unused names are an error as well.
 
@@ -230,14 +233,16 @@ def load_state_dict(
             missing.append(f"{path} ({absent[0]})")
             continue
         taken = [p.taken(state_dict) for p in full]
-        value = np.stack(taken).reshape((*_counts(path, model), *taken[0].shape))
+        counts = _counts(path, model)
         t = x.type if isinstance(x, ShapeDtypeStruct) else type_of(x)
-        if value.shape != t.shape:
-            odd.append(f"{path} is {t}, and {full[0].name} gives {value.shape}")
-        else:
-            if value.dtype.kind == "c" and t.kind != "c":
-                raise TypeError(errors.explained(f"nn.load_state_dict: {path} is {t}, but {full[0].name} is complex."))
-            new_leaves.append(_placed_like(jnp.asarray(value, t.dtype), x))
+        shapes = {y.shape for y in taken}
+        if len(shapes) > 1 or (*counts, *taken[0].shape) != t.shape:
+            wrong = next(n for n, y in enumerate(taken) if (*counts, *y.shape) != t.shape)
+            odd.append(f"{path} is {t}, and {full[wrong].name} gives {taken[wrong].shape}")
+            continue
+        if taken[0].dtype.kind == "c" and t.kind != "c":
+            raise TypeError(errors.explained(f"nn.load_state_dict: {path} is {t}, but {full[0].name} is complex."))
+        new_leaves.append(_placed_like(taken, counts, taken[0].dtype if keep_dtype else t.dtype, x))
     spare = [n for n in state_dict if n not in asked and n.rpartition(".")[2] not in _COUNTERS]
     if missing or odd or spare:
         problems = [f"missing: {_some(missing)}"] if missing else []
@@ -252,9 +257,22 @@ def load_state_dict(
     return structure.unflatten(new_leaves)
 
 
-def _placed_like(value: Any, x: Any) -> Any:
-    """An array with the sharding of another one, if that is committed."""
-    return device_put(value, x.sharding) if getattr(x, "committed", False) else value
+def _placed_like(layers: list[np.ndarray], counts: tuple[int, ...], dtype: Any, x: Any) -> Any:
+    """The arrays of all layers in one, with the sharding of another array if that is committed.
+
+    Only the shards of this process are read, one at a time.
+    """
+    sharding = x.sharding if getattr(x, "committed", isinstance(x, ShapeDtypeStruct)) else None
+    if sharding is None:
+        return jnp.asarray(np.stack(layers).reshape((*counts, *layers[0].shape)), dtype)
+    which = np.arange(len(layers)).reshape(counts)
+
+    def shard(index: Any) -> np.ndarray:
+        numbers, inside = which[index[: len(counts)]], index[len(counts) :]
+        out = np.stack([layers[i][inside] for i in numbers.ravel()])
+        return out.reshape((*numbers.shape, *out.shape[1:])).astype(dtype)
+
+    return make_array_from_callback((*counts, *layers[0].shape), sharding, shard)
 
 
 def _counts(path: str, model: Any) -> tuple[int, ...]:

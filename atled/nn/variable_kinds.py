@@ -14,9 +14,9 @@ from atled.ops import conversion
 
 
 class Kind:
-    """The kind of a module's array: `nn.Param(x)` declares x as a parameter. Subclass it for custom kinds.
+    """The kind of a module's array: `nn.Param(x)` declares x as a parameter. Subclass `Kind` for custom kinds.
 
-    The value may be an array, a number, or a tree of those. Numbers become arrays.
+    The value may be an array, a number, or a tree of arrays and numbers. Numbers become arrays.
 
     >>> from atled import nn
     >>> class Cache(nn.Buffer):
@@ -26,7 +26,7 @@ class Kind:
     is_trained = False  # whether `grad` differentiates it by default
     __slots__ = ("value",)
 
-    def __new__(cls, value: Any) -> Any:  # the attribute holds the bare value, so that is the type for type checkers
+    def __new__(cls, value: Any) -> Any:  # Any for type checkers: attributes hold the bare value
         """A declaration, which an assignment to an attribute of a module unpacks."""
         return super().__new__(cls)
 
@@ -38,7 +38,7 @@ class Kind:
 
 
 class Param(Kind):
-    """Declares what is trained.
+    """Declares a parameter, which is trained.
 
     >>> Param(np.zeros((2, 3), "float32"))
     Param(f32[2,3])
@@ -64,14 +64,14 @@ class Frozen(Kind):
 
 
 def as_declared(x: Any) -> Any:
-    """A strongly typed array: weak types would cause a recompilation after promotion with an array."""
+    """x as a strongly typed array: promotion of a weakly typed one would change its type and cause a recompilation."""
     if isinstance(x, (ShapeDtypeStruct, Kind)):
         return x.value if isinstance(x, Kind) else x
     try:
         t = type_of(x)
     except TypeError:
         raise TypeError(
-            errors.explained(f"nn: arrays and numbers can be declared, and trees of those; got {describe(x)}.")
+            errors.explained(f"nn: only arrays, numbers and trees of these can be declared; got {describe(x)}.")
         ) from None
     if not isinstance(x, Array):
         return to_device(np.asarray(x, t.dtype), t.strong())  # its own buffer, which can be donated

@@ -1,7 +1,7 @@
 """Layers whose weight is computed from other parameters: `WeightNorm`, `SpectralNorm`.
 
 These layers wrap any module. The wrapped module has None in place of its own weight, so each array has one owner; a
-call puts the computed weight into a copy of it.
+call puts the computed weight into a copy of the module.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Reparametrized(Module):
         if not isinstance(layer, Module):
             raise TypeError(
                 errors.explained(
-                    f"{own}: the first argument is a layer; got a {type(layer).__name__}.", "nn.Linear(…)."
+                    f"{own}: the first argument must be a layer; got a {type(layer).__name__}.", "nn.Linear(…)."
                 )
             )
         self.layer, self.name = layer.__copy__(), name
@@ -81,7 +81,7 @@ class Reparametrized(Module):
         owner, last = _owner(layer, self.name)
         setattr(owner, last, None)
         pairs = zip(tree.leaves(self.layer), tree.leaves(layer), strict=True)
-        if any([a is not b for a, b in pairs]):  # statistics of the wrapped layer
+        if any([a is not b for a, b in pairs]):  # the call assigned statistics
             self.layer = layer
         return out
 
@@ -95,7 +95,7 @@ def _axis(name: str, axis: Any) -> int:
 
 
 def _owner(layer: Any, name: str) -> tuple[Any, str]:
-    """The module that owns the array at a path, and the last component of the path; None if there is none."""
+    """The module that owns the array at a path, or None if there is no such module, and the path's last component."""
     *steps, last = name.split("/")
     for step in steps:
         layer = layer.__dict__.get(step) if isinstance(layer, Module) else None
@@ -111,8 +111,8 @@ class WeightNorm(Reparametrized):
     direction of zeros has norm 0, and gives NaN. Corresponds to PyTorch's `parametrizations.weight_norm`.
 
     Args:
-        layer: any module; it is not changed.
-        name: its parameter, or the path to one in a module inside of it: "cell/state_weight".
+        layer: the module to wrap, which is not changed.
+        name: the name of its parameter, or the path of one in a module inside, such as "cell/state_weight".
 
     >>> from atled import nn, random
     >>> nn.WeightNorm(nn.Linear(2, 3, key=random.key(0)))
@@ -145,18 +145,18 @@ class WeightNorm(Reparametrized):
 class SpectralNorm(Reparametrized):
     """Spectral normalization: the weight is divided by its largest singular value.
 
-    The weight is treated as a matrix, with one axis for its columns and all others for its rows. Each call while
-    training moves `u` and `v`, two vectors, by power iteration towards those that belong to the largest singular value,
-    which is `v @ weight @ u`; gradients treat these as constants. `u` and `v` are assigned, so the module must be
-    returned. Corresponds to PyTorch's `parametrizations.spectral_norm`.
+    The weight is treated as a matrix, with one axis for its columns and all others for its rows. While training, each
+    call moves the vectors `u` and `v` by power iteration towards the singular vectors of the largest singular value,
+    `v @ weight @ u`; gradients treat both as constants. `u` and `v` are assigned, so transformed functions must return
+    the module. Corresponds to PyTorch's `parametrizations.spectral_norm`.
 
     Args:
-        layer: any module; it is not changed.
-        name: its parameter, or the path to one in a module inside of it: "cell/state_weight".
-        power_iterations: of the power method, in each call.
+        layer: the module to wrap, which is not changed.
+        name: the name of its parameter, or the path of one in a module inside, such as "cell/state_weight".
+        power_iterations: the number of power iterations in each call while training.
         eps: the smallest norm that vectors are divided by.
         axis: the column axis; PyTorch uses the output axis, which is -2 for `ConvTranspose`.
-        key: for the initial vectors; fifteen iterations follow.
+        key: a random key for the initial vectors, to which fifteen power iterations are applied.
 
     >>> from atled import nn, random
     >>> import atled.numpy as jnp
@@ -194,7 +194,7 @@ class SpectralNorm(Reparametrized):
         return stop_gradient(jnp.moveaxis(wide(self.weight), self.axis, -1))
 
     def _unit(self, x: Any, old: Any) -> Any:
-        """A unit vector; the old one if the vector is zero, as for a weight of zeros."""
+        """x scaled to length 1; `old` if x is zero, as for a weight of zeros."""
         length = jnp.sqrt((x * x).sum())
         return jnp.where(length == 0, old, x / jnp.maximum(length, self.eps))
 

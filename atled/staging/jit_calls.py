@@ -1,8 +1,8 @@
-"""What a call of a compiled function does, and what is kept for the next one.
+"""The calls of jitted functions, and the state that they share.
 
-A call goes one of three ways. *Launch*: generated code (`launch_codegen.py`) runs the executable it finds for the
-arguments. *Trace*: under another transformation, the program becomes a `Call`, or is inlined if `inline`. *Slow*: new
-signatures, special cases and errors.
+A call takes one of three paths. *Launch*: generated code (`launch_codegen.py`) looks up the executable for the
+arguments and runs it. *Trace*: under another transformation, the program becomes a `Call`, or is inlined if `inline`.
+*Slow*: new signatures, special cases and errors.
 """
 
 from __future__ import annotations
@@ -49,37 +49,37 @@ from atled.staging.recompilation import Compile, limit, note, note_models
 
 
 class Shared:
-    """Shared by all jits of one function with the same options: its traces, and its generated launch code.
+    """The state that all jits of one function with the same options share: traces and generated launch code.
 
-    The functions that `jit` returns have `code` as their code and `namespace` as their globals; both change with calls
-    of new signatures. Other threads may be running that code, so names are never removed from the namespace.
+    The functions that `jit` returns have `code` as their code and `namespace` as their globals; calls with new
+    signatures change both. Names are never removed from the namespace, because other threads may be running the code.
     """
 
     def __init__(self, f: Callable[..., Any], options: Options, is_anchored: bool = False) -> None:
-        # weak: the entry of a function in `_by_function` must not keep it alive
+        # a weak reference, because an entry in `_by_function` must not keep its function alive
         self._function: Callable[[], Any] = weakref.ref(f) if is_anchored else lambda: f
         self.options = options
         self.name = str(getattr(f, "__name__", type(f).__name__))
         self.signature = Signature(self._function, self.name, options)  # pyright: ignore[reportArgumentType]
         self.traces: dict[Any, Traced] = {}
         self.sites: dict[Any, Site] = {}
-        self.met: set[Any] = set()  # signatures that were called once; a second call generates a site
-        self.recent: dict[Any, list[Site]] = {}  # by number of arguments and keywords
+        self.met: set[Any] = set()  # signatures of one call so far; the second one generates a site
+        self.recent: dict[Any, list[Site]] = {}  # sites, by the number of arguments and the keywords
         self.compiles: list[Compile] = []
-        self.launched: set[Any] = set()  # programs and placements
-        self.expected: weakref.WeakSet[Program] = weakref.WeakSet()  # whose range checks passed
+        self.launched: set[Any] = set()  # pairs of program and placement that were launched
+        self.expected: weakref.WeakSet[Program] = weakref.WeakSet()  # programs whose range checks passed
         self.code = FIRST_CODE
         self.namespace: dict[str, Any] = {**NAMESPACE, "miss": functools.partial(_missed, self)}
         self.wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.form: LaunchParameters | None = None  # the parameters of the generated code, if there is any
+        self.form: LaunchParameters | None = None  # the parameters of the generated code; None if there is no code
         self.misses = 0
-        self.of_values: Any = None  # the function of the values of references (see ref.py)
+        self.of_values: Any = None  # the function on the values of its references (see ref.py)
         with _lock:
             _all_shared.add(self)
 
     @property
     def f(self) -> Callable[..., Any]:
-        """The function itself."""
+        """The function that is jitted."""
         return self._function()
 
     def clear(self) -> None:
@@ -88,7 +88,7 @@ class Shared:
         self.compiles.clear()
 
     def forget(self) -> None:
-        """Forget every trace."""
+        """Drop all traces, and the executables of generated code."""
         with _lock:
             self.traces, self.launched, self.of_values = {}, set(), None
             self.forget_launches()
@@ -115,13 +115,13 @@ class Shared:
 
 _lock = threading.RLock()
 _all_shared: weakref.WeakSet[Shared] = weakref.WeakSet()  # for clearing
-_by_function = WeakIdentityDict()  # options to `Shared`, for each function object
+_by_function = WeakIdentityDict()  # function object -> {options: `Shared`}
 _TRACES_LIMIT = 4096
 _SITES_LIMIT = 256
 
 
 def shared_for(f: Callable[..., Any], options: Options) -> Shared:
-    """The state of a function object."""
+    """The state of a function object with these options, made if it is new."""
     key = options._replace(device=IdentityKey(options.device))
     with _lock:
         table = _by_function.get(f)
@@ -176,7 +176,7 @@ client.on_reset.append(clear_caches)
 
 
 def _missed(shared: Shared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call that the installed code was not made for."""
+    """A call that does not match the installed code: try recent sites, then the slow path."""
     if shared.options.is_library:
         args, kwargs = tuple(map(unwrapped, args)), {name: unwrapped(x) for name, x in kwargs.items()}
     if shared.form is not None:
@@ -239,7 +239,7 @@ def _splice(shared: Shared, call: Arguments) -> Any:
     operands = [*traced.captured, *[x for x, t in zip(call.leaves, types, strict=True) if t is not None]]
     if type(state.base) is Recorder or len(traced.program.equations) == 1:
         out = _values(inline(traced.program, operands))
-    else:  # under grad or vmap without jit: still one launch
+    else:  # under grad or vmap without jit: one launch
         out = bind(Call(traced.program), *operands)
     return traced.out_structure.unflatten(list(out))
 
@@ -250,7 +250,7 @@ def _call(shared: Shared, program: Program) -> Call:
 
 
 def _values(out: list[Any]) -> list[Any]:
-    """Results with literals converted to arrays."""
+    """The results, with literals converted to arrays."""
     return [as_array(x.value, x.type) if type(x) is Literal else x for x in out]
 
 
@@ -258,7 +258,7 @@ _NUMBERS = (int, float, complex, bool)
 
 
 def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], fixed: tuple[Any, ...] = ()) -> Traced:
-    """The program of a call, traced if it is new. Leaves without a type are `fixed`: position and exact number."""
+    """The cached trace of a call, or a new one. Leaves without a type are in `fixed`, as (position, exact number)."""
     here, traces = _trace_key(shared), shared.traces
     key = (call.structure, call.static_key, tuple(types), fixed, here)
     traced = traces.get(key)
@@ -267,7 +267,7 @@ def _trace(shared: Shared, call: Arguments, types: Sequence[ArrayType | None], f
         if len(traces) >= _TRACES_LIMIT:
             shared.forget()
         if here == _trace_key(shared) and not any([isinstance(x, Tracer) for x in traced.captured]):
-            traced = traces.setdefault(key, traced)  # two threads may arrive here; one is first
+            traced = traces.setdefault(key, traced)  # if two threads trace the function, both use the first trace
     return traced
 
 
@@ -326,12 +326,12 @@ def _check_result(shared: Shared, x: Any) -> None:
 
 
 def _check_numbers(shared: Shared, call: Arguments) -> None:
-    """Raise an error for a Python integer that would wrap around in the dtype of the array it is combined with."""
+    """Raise an error for a Python integer that would wrap around in the dtype of an array operand."""
     numbers = [i for i, x in enumerate(call.leaves) if type(x) is int]
     kinds = [type_of(x) for x in call.leaves] if numbers else []
     narrow = [t.dtype for t in kinds if t.kind in "iu" and not t.weak]
     over = [i for i in numbers if not all([dtypes.holds(d, call.leaves[i]) for d in narrow])]
-    if over:  # tracing with the numbers as literals shows whether they are combined
+    if over:  # a trace with the numbers as literals raises if an op combines them with such an array
         types = [None if i in over else type_of(x) for i, x in enumerate(call.leaves)]
         _trace(shared, call, types, tuple([(i, call.leaves[i]) for i in over]))
 
@@ -354,21 +354,21 @@ def _launch(shared: Shared, call: Arguments) -> Any:
         shared.expected.add(traced.program)
     program, left, donated, (where, committed) = prepared(shared.signature, traced, call, given)
     program = tuned(program, shared.options.compiler_options)
-    ready, is_found = _compiled(shared, call, program, (where, committed, donated), start)
+    ready = _compiled(shared, call, program, (where, committed, donated), start)
     used = [given[i] for i in left]
     there = moved(used, where)
     buffers = [a._buffer for a in there]
-    held = buffers[: len(captured)]  # all captured values are used
+    held = buffers[: len(captured)]  # the program uses all captured values
     if not scope().off and not traced.notes:
         execute = ready.execute
         waiting = [i for i, (a, m) in enumerate(zip(used, there, strict=True)) if a is not m and i >= len(held)]
-        if waiting and isinstance(where, MeshPlacement):  # numbers and uncommitted arrays, which are moved in each call
+        if waiting and isinstance(where, MeshPlacement):  # each call moves numbers and uncommitted arrays
             execute = functools.partial(bring, execute, [(i, there[i]._placed) for i in waiting])
             waiting = []
         execute = taking(execute, left, len(given))
-        if not waiting and not is_found:  # a function created anew for each call is not called again
+        if not waiting:
             with _lock:
-                if shared.traces is began[0] and settings.changes[0] == began[1]:  # no cache was cleared
+                if shared.traces is began[0] and settings.changes[0] == began[1]:  # no cache was cleared meanwhile
                     _remember(shared, call, traced, arrays, (execute, ready.handlers, ready.placed, held))
     try:
         out = ready(buffers)
@@ -386,44 +386,37 @@ def _launch(shared: Shared, call: Arguments) -> Any:
 
 
 def _note_donor(signature: Signature) -> None:
-    """Remember a donating call, for messages about donated arrays."""
+    """Record a call that donates arguments, for messages about donated arrays."""
     while len(donors) >= 64:
         donors.pop(next(iter(donors)))
     positions, names = signature.donated
     donors[signature.name] = ", ".join(sorted(names) or [str(n) for n in sorted(positions)])
 
 
-def _compiled(
-    shared: Shared, call: Arguments, program: Program, how: tuple[Any, ...], start: float
-) -> tuple[Executable, bool]:
-    """The compiled program, added to the function's log; and whether it was cached by an equivalent function."""
+def _compiled(shared: Shared, call: Arguments, program: Program, how: tuple[Any, ...], start: float) -> Executable:
+    """The compiled program; adds new compilations to the function's log."""
     with _lock:
-        is_first = (program, how) not in shared.launched  # by this function
+        is_first = (program, how) not in shared.launched  # for this function
         if is_first and shared.options.max_compiles is not None:
             limit(shared.options.max_compiles, shared.compiles, shared.signature, call)
         shared.launched.add((program, how))
-    noted = ("noted", *how)
-    is_found = is_first and noted in program.derived
     ready = executable(program, *how)
-    if is_found:
-        shared.compiles.append(program.derived[noted])
-    elif is_first:
-        milliseconds = (time.perf_counter() - start) * 1e3
-        program.derived[noted] = note(shared.compiles, shared.signature, call, milliseconds)
-    return ready, is_found
+    if is_first:
+        note(shared.compiles, shared.signature, call, (time.perf_counter() - start) * 1e3)
+    return ready
 
 
 def _remember(shared: Shared, call: Arguments, traced: Traced, arrays: list[DeviceArray], entry: Any) -> None:
-    """Let the next call like this one take the launch path."""
+    """Register the executable, so that similar calls take the launch path; generate their code at the second call."""
     shape = (len(call.args), *call.kwargs)
     is_wide = [a.type for a in arrays] != [type_of(x) for x in call.leaves]
     is_clean = tuple([kind in CLEAN for _, kind, _ in call.given_statics])
     site_key = (shape, call.structure, None if shared.options.is_library else call.is_array, is_wide, is_clean)
     site = shared.sites.get(site_key)
     if site is None:
-        if len(shared.sites) >= _SITES_LIMIT:  # keeps its code and constants alive as long as the function
+        if len(shared.sites) >= _SITES_LIMIT:  # a site lives as long as the function
             return
-        if site_key not in shared.met:  # many functions are called once, and code generation is slow
+        if site_key not in shared.met:  # no code for the first call, often the only one: generation is slow
             if len(shared.met) >= _SITES_LIMIT:
                 shared.met.clear()
             shared.met.add(site_key)

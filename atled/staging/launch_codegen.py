@@ -1,6 +1,6 @@
 """The launch path: Python code generated for cached calls of a jitted function.
 
-A `Site` is generated for calls with one structure of arguments. Its code flattens the arguments, looks up the
+A `Site` has the code for calls with one structure of arguments. The code flattens the arguments, looks up the
 executable by the placements of their leaves and the values of static arguments, runs it, wraps the buffers and
 rebuilds the result. All other calls go to `miss`. The code becomes that of the jitted function itself, so a call costs
 one Python frame.
@@ -34,7 +34,7 @@ CLEAN = {int, str, bool, type(None), Plain, *_DTYPES}  # classes whose equal val
 
 
 class _Unset:
-    """The default value of every optional parameter in generated code: the argument was not given."""
+    """The default value of every optional parameter in generated code; it means that the argument was not given."""
 
     def __repr__(self) -> str:
         return "unset"
@@ -46,7 +46,7 @@ UNSET: Any = _Unset()
 class LaunchParameters:
     """The parameters of generated code: those of the function itself, or `*args, **kwargs`.
 
-    Named parameters avoid a tuple and a dict on each call, and `f(x, y)` and `f(x, y=y)` are the same call.
+    With named parameters, a call builds no tuple and no dict, and `f(x, y)` and `f(x, y=y)` use the same code.
     """
 
     def __init__(self, f: Callable[..., Any] | None) -> None:
@@ -56,7 +56,7 @@ class LaunchParameters:
             parameters = []
         odd = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         is_named = parameters and not any([p.kind in odd or _OWN_NAME.fullmatch(p.name) for p in parameters])
-        is_named = is_named and not hasattr(f, "__signature__")  # an annotation that may be wrong
+        is_named = is_named and not hasattr(f, "__signature__")  # an overridden signature may be wrong
         parameters = parameters if is_named else []
         keyword_only = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
         positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
@@ -75,7 +75,7 @@ class LaunchParameters:
         self.given = f"({names}), {{{', '.join([f'{n!r}: {n}' for n in self.keyword_only])}}}"
 
     def sorted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of generated code, without those that were not given."""
+        """The arguments that generated code received, without those that were not given."""
         if self.keyword_only:
             kwargs = {k: v for k, v in kwargs.items() if v is not UNSET}
         for i, x in enumerate(args):
@@ -99,7 +99,7 @@ class Site:
         entries = code.name(self.entries)
         static = {key for key, _, _ in call.statics}
         clean = [kind in CLEAN for _, kind, _ in call.given_statics]
-        items = [*enumerate(call.args), *sorted(call.kwargs.items(), key=lambda item: item[0])]  # as trees do
+        items = [*enumerate(call.args), *sorted(call.kwargs.items(), key=lambda item: item[0])]  # sorted as in trees
         structures = {k: tree.structure(v) for k, v in items if k not in static}
         lines = code.lines
         otherwise = f"return miss({form.given})"
@@ -117,7 +117,7 @@ class Site:
             lines.append(f"  if {f'len(kwargs) != {len(call.kwargs)}' if call.kwargs else 'kwargs'}: {otherwise}")
             named = {n: f"kwargs[{n!r}]" for n in call.kwargs}
         arrays, statics = [], []
-        # a library function may get an array or a number at one site; other functions have a site for each
+        # a site of a library function accepts an array or a number; other functions have a site for each
         other = "wide_leaf({0})" if is_wide else "leaf({0}, here)"
         either = f"{{0}} if type({{0}}) is A else {other}"
         take = {True: either, False: either} if is_library else {True: "{0}", False: other}
@@ -141,16 +141,16 @@ class Site:
         lines.append(" if build is not None: return build(results, placed)")
         _emit_result(code, result)
         namespace.update(code.namespace)
-        # the same code, which returns MISS instead of taking the slow path, to try several sites
+        # the same code, but it returns MISS instead of taking the slow path, so that several sites can be tried
         self.run = _function(f"def call({form.header}):", lines, {**namespace, "miss": lambda *_: MISS})
 
     def remember(self, call: Arguments, arrays: Sequence[DeviceArray], entry: Any, result: tree.TreeDef) -> None:
-        """Register the executable of `entry` for arguments with these placements."""
+        """Register the executable in `entry` for arguments with these placements and static values."""
         if len(self.entries) >= 4096:
             self.entries.clear()
         statics = [v for _, kind, x in call.given_statics for v in ((kind, x) if kind in CLEAN else (exact(x),))]
         key = (*[a._placed for a in arrays], *statics, scope())
-        with contextlib.suppress(TypeError):  # a list of axes, converted on each call
+        with contextlib.suppress(TypeError):  # unhashable static arguments, such as lists of axes, take the slow path
             self.entries[key] = (*entry, None if result == self.result else result_builder(result))
 
 
@@ -166,7 +166,7 @@ def _compiled(text: str) -> Any:
 
 
 def _emit_result(code: Code, structure: tree.TreeDef) -> None:
-    """Emit code that wraps the buffers in `results` and returns the rebuilt result."""
+    """Emit code that wraps the buffers in `results` as arrays and returns the result tree."""
     names = [(f"a{i}", f"o{i}", f"p{i}") for i in range(structure.num_leaves)]
     if names:
         code.lines.append(f" {', '.join(o for _, o, _ in names)}, = results")
@@ -177,7 +177,7 @@ def _emit_result(code: Code, structure: tree.TreeDef) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def result_builder(structure: tree.TreeDef) -> Callable[[list[Any], list[Any]], Any]:
-    """A function that builds a result from buffers and their placements."""
+    """A function that builds the result tree from buffers and their placements."""
     code = Code("r")
     _emit_result(code, structure)
     return _function("def build(results, placed):", code.lines, {**NAMESPACE, **code.namespace})
@@ -203,25 +203,25 @@ def _wide_leaf(x: Any) -> Any:
 
 
 def taking(execute: Callable[..., Any], left: Sequence[int], count: int) -> Callable[..., Any]:
-    """A launch that takes all `count` inputs of a function and passes only those that the program uses."""
+    """A launch that takes all `count` inputs of a function and passes only those in `left`, which the program uses."""
     if len(left) == count:
         return execute
     return lambda buffers: execute([buffers[i] for i in left])
 
 
-donors: dict[str, str] = {}  # functions that were called with donated arguments, and these; newest last
+donors: dict[str, str] = {}  # function -> its donated arguments, for functions called with them; newest last
 
 
 def failure_of(buffers: Sequence[Any], error: Exception, names: Sequence[str] = ()) -> RuntimeError:
     """The exception for a failed launch: a donated buffer was used, or the engine's own error.
 
-    The last buffers are those of the arguments; `names` are the names of their leaves.
+    The last `len(names)` buffers are leaves of arguments, with these names.
     """
     labels = ["a value that the function closes over"] * (len(buffers) - len(names)) + list(names)
     places: dict[int, list[int]] = {}
     for i, b in enumerate(buffers):
         places.setdefault(id(b), []).append(i)
-    if "the same" in str(error):  # the engine counts differently if unused arguments are removed
+    if "the same" in str(error):  # search by identity: the positions in the engine's message skip unused arguments
         for same in places.values():
             if len(same) > 1:
                 both = " and ".join([labels[i] for i in same[:2]]) if names else "two arguments"
@@ -234,12 +234,12 @@ def failure_of(buffers: Sequence[Any], error: Exception, names: Sequence[str] = 
                 )
     for label, b in zip(labels, buffers, strict=True):
         if b.is_deleted():
-            who = "".join([f"\n  {name} takes over its argument {what}." for name, what in list(donors.items())[-3:]])
+            who = "".join([f"\n  {name} donates its argument {what}." for name, what in list(donors.items())[-3:]])
             what = f"argument {label}, {b.aval.type}," if names else f"{b.aval.type}"
             return RuntimeError(
                 errors.explained(
                     f"deleted array: {what} was deleted or donated, and its memory is gone.{who}",
-                    "use the result of the call that took it, or leave it out of donate_argnums.",
+                    "use the result of the call to which it was donated, or leave it out of donate_argnums.",
                 )
             )
     return failed(buffers[0] if buffers else None, error)
@@ -256,7 +256,7 @@ NAMESPACE = {
     "leaf": _leaf,
     "wide_leaf": _wide_leaf,
 }
-# names used by generated code; a function with such a parameter takes `*args, **kwargs`
+# names in generated code; for a function with a parameter of such a name, the code takes `*args, **kwargs`
 _OWN = (
     "args|kwargs|miss|here|execute|handlers|placed|captured|build|buffers|results|error|type|len|dict|list|tuple|kind"
 )

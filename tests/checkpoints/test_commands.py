@@ -35,7 +35,7 @@ def test_ls(run, capsys):
 
 def test_verify(run, capsys):
     code, text = said(capsys, "verify", run)
-    assert code == 0 and text.count("whole: 32 B, every checksum fits") == 2
+    assert code == 0 and text.count("intact: 32 B, all checksums match") == 2
     file = next((run / "step-00000002").glob("*.data"))
     file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
     code, text = said(capsys, "verify", run)
@@ -48,9 +48,9 @@ def test_verify(run, capsys):
 
 
 def test_diff(run, capsys, tmp_path):
-    assert said(capsys, "diff", run, run / "step-00000002") == (0, "the same 2 arrays\n")
+    assert said(capsys, "diff", run, run / "step-00000002") == (0, "no differences in 2 arrays\n")
     code, text = said(capsys, "diff", run / "step-00000001", run)
-    assert code == 1 and text == "≠ w: other numbers, or split in another way\n"
+    assert code == 1 and text == "≠ w: different values, or different pieces\n"
     for name, width in (("one", 2), ("two", 4)):
         checkpoints.save(tmp_path / name, nn.Linear(3, width, key=random.key(0)))
     code, text = said(capsys, "diff", tmp_path / "one", tmp_path / "two")
@@ -70,7 +70,7 @@ def test_export_gives_every_array_a_name(capsys, tmp_path):
     assert sorted(checkpoints.safetensors.load(tmp_path / "x.safetensors")) == ["a/b", "c.d"]
     checkpoints.save(tmp_path / "c", {"a": {"b": jnp.ones(1)}, "a.b": jnp.ones(1)})
     code, text = said(capsys, "export", tmp_path / "c", tmp_path / "y.safetensors")
-    assert code == 2 and "two arrays would be called a.b" in text and not (tmp_path / "y.safetensors").exists()
+    assert code == 2 and "two arrays would have the name a.b" in text and not (tmp_path / "y.safetensors").exists()
 
 
 def test_as_a_program(run):

@@ -151,7 +151,7 @@ def test_a_read_only_directory(tmp_path):
     if os.geteuid() == 0:
         pytest.skip("root may write anywhere")
     tmp_path.chmod(0o500)
-    with pytest.raises(CheckpointError, match="could not be made: Permission denied"):
+    with pytest.raises(CheckpointError, match="could not be created: Permission denied"):
         checkpoints.save(tmp_path / "c", {"x": 1})
 
 
@@ -183,7 +183,7 @@ def test_errors_in_the_background_come_with_the_next_call(tmp_path):
         saver = checkpoints.Saver(tmp_path / "file")
         saver.save(1, {"x": np.ones(3)})
         saver._written.wait()
-        with pytest.raises(CheckpointError, match="could not be made"):
+        with pytest.raises(CheckpointError, match="could not be created"):
             act(saver)
 
 
@@ -191,7 +191,7 @@ def test_an_error_is_printed_at_exit(tmp_path):
     (tmp_path / "file").write_text("")
     code = f"from atled import checkpoints\ncheckpoints.Saver({str(tmp_path / 'file')!r}).save(1, {{'x': 1}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "the last save failed" in done.stderr and "could not be made" in done.stderr
+    assert "the last save failed" in done.stderr and "could not be created" in done.stderr
 
 
 def test_what_is_being_saved_at_exit_is_saved(tmp_path):
@@ -291,7 +291,7 @@ def test_files_of_others_stay(tmp_path):
     for step in (1, 2):
         checkpoints.save(tmp_path, tree_for(step))
     assert (tmp_path / "train.py").exists() and len(list(tmp_path.iterdir())) == 3
-    with pytest.raises(TypeError, match="must be a directory; got ''"):
+    with pytest.raises(TypeError, match="must be a directory, a URL or a dict; got ''"):
         checkpoints.save("", {"x": 1})
 
 

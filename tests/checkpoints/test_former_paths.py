@@ -83,6 +83,16 @@ def test_only_checkpoints_of_that_time_are_read_so(tmp_path):
         checkpoints.load(tmp_path, template={"opt_state": np.ones(3)})
 
 
+def test_one_array_is_not_read_twice(tmp_path):
+    """Two paths of today that may have been one path of before: the second one is missing."""
+    checkpoints.save(tmp_path, {"base": {"out": np.ones(3)}})
+    manifest = tmp_path / "manifest"
+    manifest.write_bytes(manifest.read_bytes().replace(b"checkpoint 2 ", b"checkpoint 1 ", 1))
+    assert (checkpoints.load(tmp_path, template={"layer": {"out_proj": np.zeros(3)}})["layer"]["out_proj"] == 1).all()
+    with pytest.raises(checkpoints.CheckpointError, match="missing in the checkpoint: 1"):
+        checkpoints.load(tmp_path, template={k: {"out_proj": np.zeros(3)} for k in ("base", "layer")})
+
+
 def test_what_a_path_may_have_been():
     assert list(former_paths("model/weight")) == []
     assert set(former_paths("layer/out_proj/bias")) == {"base/out_proj/bias", "layer/out/bias", "base/out/bias"}

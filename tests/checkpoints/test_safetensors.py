@@ -191,7 +191,7 @@ def test_shards_without_their_index_are_not_read(tmp_path):
         ({"\ud800": np.ones(1)}, ValueError, "cannot be written"),
         ({"a": 1.0}, TypeError, "leaves must be arrays; a is float"),
         ({"a": np.ma.masked_array([1], [True])}, TypeError, "leaves must be arrays"),
-        ({"a": np.ones(1, "complex128")}, TypeError, "no complex128; a is"),
+        ({"a": np.ones(1, "complex128")}, TypeError, "no complex128, the dtype of a"),
         ({"a": np.array(["x"])}, TypeError, "the format has no"),
         ({"a": np.array([None])}, TypeError, "no object"),
         ({"a": random.key(0)}, TypeError, r"(?s)the format has no key.*key_data"),
@@ -216,7 +216,7 @@ def test_arguments(tmp_path):
     safetensors.save(tmp_path / "a.safetensors", x)
     with pytest.raises(TypeError, match="names must be a list"):
         safetensors.load(tmp_path, "a")
-    with pytest.raises(CheckpointError, match=r"(?s)it has no 'b'.*one of 'a'"):
+    with pytest.raises(CheckpointError, match=r"(?s)there is no array 'b'.*one of 'a'"):
         safetensors.load(tmp_path, ["b"])
     with pytest.raises(FileNotFoundError, match="there is no file"):
         safetensors.load(tmp_path / "b.safetensors")
@@ -226,7 +226,7 @@ GOOD = raw({"a": entry()}, b"1234")
 BAD = {
     "empty": (b"", "it has 0 bytes"),
     "short": (b"\1\0\0", "it has 3 bytes"),
-    "header cut off": (GOOD[:30], "it is truncated: its header claims"),
+    "header cut off": (GOOD[:30], "the file is truncated: the header claims"),
     "data cut off": (GOOD[:-1], "1 bytes are missing"),
     "long header": ((10**8 + 1).to_bytes(8, "little") + b"{}", "100000000 is the limit"),
     "longest header": (b"\xff" * 8 + b"{}", "100000000 is the limit"),
@@ -236,7 +236,7 @@ BAD = {
     "list": (raw(b"[]"), "must be an object; got list"),
     "number": (raw(b"1"), "must be an object"),
     "nothing": (raw(b""), "JSON is not valid"),
-    "deep": (raw(b"[" * 10**5), "nested too deep"),
+    "deep": (raw(b"[" * 10**5), "nested too deeply"),
     "deep object": (raw(b'{"a":' * 10**5), "nested too deep"),
     "twice": (raw(b'{"a":%b,"a":%b}' % ((json.dumps(entry()).encode(),) * 2), b"1234"), "'a' appears twice"),
     "twice inside": (raw(b'{"a":{"dtype":"F32","dtype":"F32","shape":[],"data_offsets":[0,4]}}', b"1234"), "twice"),
@@ -244,7 +244,7 @@ BAD = {
     "no object": (raw({"a": [1]}), "'a' must have dtype"),
     "null": (raw({"a": None}), "'a' must have dtype"),
     "missing": (raw({"a": {"dtype": "F32", "shape": [1]}}), "'a' must have dtype"),
-    "unknown field": (raw({"a": entry(strides=[1])}, b"1234"), "nothing else"),
+    "unknown field": (raw({"a": entry(strides=[1])}, b"1234"), "no other fields"),
     "dtype": (raw({"a": entry(dtype="F33")}, b"1234"), "dtype 'F33', which the format does not have"),
     "dtype no word": (raw({"a": entry(dtype=["F32"])}, b"1234"), "which the format does not have"),
     "shape no list": (raw({"a": entry(1)}, b"1234"), "a shape of whole numbers"),
@@ -310,7 +310,7 @@ def test_what_cannot_be_held_hinders_nothing_else(tmp_path):
         (b'{"weight_map": {"a": "/etc/passwd"}}', "same directory"),
         (b'{"weight_map": {"a": "x", "a": "y"}}', "'a' appears twice"),
         (b'{"weight_map": {"a": "absent.safetensors"}}', "'absent.safetensors' .for 'a'., but there is no such file"),
-        (b'{"weight_map": {"c": "m-00001-of-00002.safetensors"}}', "it has no 'c'"),
+        (b'{"weight_map": {"c": "m-00001-of-00002.safetensors"}}', "there is no array 'c'"),
     ],
 )
 def test_bad_indices(tmp_path, index, says):

@@ -224,12 +224,12 @@ def test_mistakes(tmp_path):
         checkpoints.load(tmp_path / "nowhere")
     with pytest.raises(TypeError, match="a/0 is str 'text'"):
         checkpoints.save(tmp_path, {"a": ["text"]})
-    with pytest.raises(TypeError, match="must be a directory; got 3"):
+    with pytest.raises(TypeError, match="must be a directory, a URL or a dict; got 3"):
         checkpoints.save(3, {})
-    with pytest.raises(TypeError, match=r"x is ~f32\[\] of a function that is being traced"):
+    with pytest.raises(TypeError, match=r"x is a tracer, ~f32\[\]"):
         atled.jit(lambda x: checkpoints.save(tmp_path, {"x": x}))(1.0)
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match="could not be made"):
+    with pytest.raises(CheckpointError, match="could not be created"):
         checkpoints.save(tmp_path / "file" / "c", {"x": 1})
     x = jnp.ones(3)
     x.delete()
@@ -306,7 +306,7 @@ def test_objects_of_another_version_are_refused(tmp_path):
     checkpoints.save(tmp_path, {"x": 1})
     data = (tmp_path / "manifest").read_bytes()
     (tmp_path / "manifest").write_bytes(data.replace(b"checkpoint 2", b"checkpoint 3", 1))
-    with pytest.raises(CheckpointError, match="version 2; got 3"):
+    with pytest.raises(CheckpointError, match="version 2 and earlier; got 3"):
         checkpoints.load(tmp_path)
 
 
@@ -360,7 +360,7 @@ def test_nothing_else_is_imported_for_local_files(tmp_path):
 def test_large_python_integers(tmp_path, n):
     checkpoints.save(tmp_path, {"seed": n})
     assert checkpoints.load(tmp_path, template={"seed": 0})["seed"] == n
-    with pytest.raises(TypeError, match="does not fit any dtype"):
+    with pytest.raises(TypeError, match="does not fit into any dtype"):
         checkpoints.save(tmp_path, {"seed": 2**64 + n if n > 0 else n - 1})
 
 

@@ -179,9 +179,9 @@ def test_low_rank_changes_of_stacked_experts_are_refused_with_a_way_out():
             lambda: mixture(nn.Dropout(0.5)),
             "MixtureOfExperts: the first argument must be a function that makes an expert from a key; got",
         ),
-        (lambda: mixture(num_experts=0), "MixtureOfExperts: k must be 1 to the number of experts; got 2 of 0"),
-        (lambda: mixture(k=4), "MixtureOfExperts: k must be 1 to the number of experts; got 4 of 3"),
-        (lambda: mixture(k=0), "MixtureOfExperts: k must be 1 to the number of experts; got 0 of 3"),
+        (lambda: mixture(num_experts=0), "MixtureOfExperts: k must be from 1 to the number of experts; got 2 of 0"),
+        (lambda: mixture(k=4), "MixtureOfExperts: k must be from 1 to the number of experts; got 4 of 3"),
+        (lambda: mixture(k=0), "MixtureOfExperts: k must be from 1 to the number of experts; got 0 of 3"),
         (lambda: mixture(capacity_factor=0.0), "MixtureOfExperts: capacity_factor must be more than 0; got 0.0"),
         (
             lambda: mixture(capacity_factor=float("nan")),

@@ -187,7 +187,7 @@ def test_segments():
         (lambda c: nn.GraphNetwork(), "GraphNetwork: at least one update must be given"),
         (
             lambda c: nn.GraphNetwork(jnp.abs, aggregate="median"),
-            "GraphNetwork: aggregate is one of sum, mean, max; got 'med",
+            "GraphNetwork: aggregate must be one of sum, mean, max; got 'med",
         ),
         (lambda c: nn.GraphNetwork(3), "GraphNetwork: update_edges must be a layer or a function"),
         (lambda c: network()(X, jnp.ones((3, 2)), SENDERS, RECEIVERS), r"GraphNetwork: edges must be \(4, features\)"),

@@ -156,7 +156,7 @@ def low_rank(layer, key):
 
 def test_lora_of_a_layer_without_weight():
     for wrap in (nn.WeightNorm, nn.SpectralNorm):
-        with pytest.raises(ValueError, match="LoRA: the layer must have its weight; that of this Linear is None"):
+        with pytest.raises(ValueError, match="LoRA: the layer must have a weight; that of this Linear is None"):
             nn.replace(nn.Sequential(wrap(linear())), nn.Linear, low_rank, random.key(0))
     merged = nn.replace(nn.Sequential(nn.WeightNorm(linear())), nn.WeightNorm, lambda layer: layer.merged())
     assert nn.replace(merged, nn.Linear, low_rank, random.key(0))(jnp.ones(2), key=random.key(0)).shape == (2,)

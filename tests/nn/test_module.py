@@ -157,7 +157,7 @@ def test_a_model_that_is_read_from_outside_is_told(caplog):
     model = Net().eval()
     run = atled.jit(lambda x: model(x))
     run(X)
-    assert "reads model from outside, as it is now" in caplog.text
+    assert "reads model from outside, with its current arrays" in caplog.text
     caplog.clear()
     atled.jit(lambda m, x: m(x))(model, X)
     run(X)

@@ -563,7 +563,7 @@ OTHER_AXES = [
 def test_an_input_with_other_axes_names_the_layer_for_them(run, way_out):
     with pytest.raises(ValueError, match=r"the input must have \d axes, or \d without a batch") as raised:
         run()
-    assert str(raised.value).splitlines()[-1] == f"  try: {way_out}, or another shape of the input."
+    assert str(raised.value).splitlines()[-1] == f"  try: {way_out}, or an input of another shape."
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
@@ -598,7 +598,7 @@ MISTAKES = [
     (lambda: conv((3, 3), dilation=(1,)), "Conv: dilation must have an entry for each of 2 axes"),
     (lambda: conv(groups=3), "Conv: groups must divide in_features and out_features; got 3 for 4, 4"),
     (lambda: conv(groups=0), "Conv: groups must divide in_features and out_features; got 0"),
-    (lambda: conv(padding="causal"), "Conv: padding is SAME, VALID, .*; got 'causal'"),
+    (lambda: conv(padding="causal"), "Conv: padding must be SAME, VALID, .*; got 'causal'"),
     (lambda: conv(padding=(1, 1)), "Conv: padding must have an entry for each of 1 axes"),
     (lambda: conv(padding=1.5), "Conv: padding must have an entry for each of 1 axes; got 1.5"),
     (lambda: conv(padding=[(1, 2, 3)]), "Conv: padding must have an entry for each of 2 axes"),
@@ -607,7 +607,7 @@ MISTAKES = [
     (lambda: conv((7,), padding="REFLECT")(X[:, :3]), "Conv: an axis must be longer than the padding that REFLECT"),
     (lambda: conv(padding="REPLICATE")(X[:, :0]), "Conv: an axis must be longer than the padding that REPLICATE adds"),
     (lambda: nn.ConvTranspose(4, 4, (3,)), "ConvTranspose: a key must be given"),
-    (lambda: up(padding="REFLECT"), "ConvTranspose: padding is SAME, VALID, CIRCULAR, or pairs"),
+    (lambda: up(padding="REFLECT"), "ConvTranspose: padding must be SAME, VALID, CIRCULAR, or pairs"),
     (lambda: up(output_padding=1), "ConvTranspose: output_padding needs numeric padding; got 'SAME'"),
     (lambda: up(padding=0, output_padding=1), "ConvTranspose: output_padding must be less than the stride or"),
     (lambda: up(padding=0, output_padding=-1), "ConvTranspose: output_padding must be 0 or more"),
@@ -625,12 +625,12 @@ MISTAKES = [
     (lambda: nn.max_pool(X > 0, (2,)), r"max_pool: the input must be real numbers; got bool\[2,5,4\]"),
     (lambda: nn.max_pool(X * 1j, (2,)), "max_pool: the input must be real numbers; got c64"),
     (lambda: nn.MaxPool((2, 2), strides=(1, 1, 1)), "MaxPool: strides must have an entry for each of 2 axes"),
-    (lambda: nn.AvgPool((2,), padding="CIRCULAR"), "AvgPool: padding is VALID, SAME, or pairs"),
+    (lambda: nn.AvgPool((2,), padding="CIRCULAR"), "AvgPool: padding must be VALID, SAME, or pairs"),
     (lambda: nn.AvgPool((2,))(P), "AvgPool: the input must have 3 axes"),
     (lambda: nn.AdaptiveAvgPool((0,)), "AdaptiveAvgPool: output_size must be 1 or more"),
     (lambda: nn.AdaptiveAvgPool((2,))(P), "AdaptiveAvgPool: the input must have 3 axes"),
     (lambda: nn.AdaptiveMaxPool(WRONG), "AdaptiveMaxPool: output_size must be a whole number"),
-    (lambda: nn.AdaptiveMaxPool((2,))(X[:, :0]), "AdaptiveMaxPool: the input must have spatial axes"),
+    (lambda: nn.AdaptiveMaxPool((2,))(X[:, :0]), "AdaptiveMaxPool: spatial axes must not be empty"),
     (lambda: nn.GlobalAvgPool()(X[0]), r"GlobalAvgPool: the input must be \(batch, \*spatial, features\)"),
     (lambda: nn.GlobalMaxPool()(X[:, :0]), r"GlobalMaxPool: the input must be \(batch, \*spatial, features\), with"),
     (lambda: nn.RMSNorm(3)(X), "RMSNorm: the last axis of the input must have length 3"),
@@ -642,7 +642,7 @@ MISTAKES = [
     (lambda: nn.GroupNorm(4, 4)(X[0]), "GroupNorm: at least two numbers are needed to normalize over"),
     (lambda: nn.InstanceNorm(4)(X[0]), r"InstanceNorm: the input must have the axes \(batch, \*spatial, features\)"),
     (lambda: nn.InstanceNorm(4)(X[:, :1]), "InstanceNorm: at least two numbers are needed to normalize over"),
-    (lambda: nn.WeightNorm(jnp.ones), "WeightNorm: the first argument is a layer; got function"),
+    (lambda: nn.WeightNorm(jnp.ones), "WeightNorm: the first argument must be a layer; got function"),
     (lambda: nn.WeightNorm(linear(), "kernel"), "WeightNorm: the layer must have a Param called 'kernel'; got"),
     (lambda: nn.WeightNorm(linear(), "a/b"), "WeightNorm: the layer must have a Param called 'a/b'"),
     (lambda: nn.WeightNorm(nn.Dropout(0.1)), "WeightNorm: the layer must have a Param called .* Dropout with none"),

@@ -544,7 +544,7 @@ def test_second_derivatives_of_cells(name):
 
 @each_cell
 def test_a_cell_says_what_its_method_is_called_now(name):
-    with pytest.raises(AttributeError, match=r"Cell\.start is called initial_state since 0\.1"):
+    with pytest.raises(AttributeError, match=r"Cell\.start was renamed to initial_state in 0\.1"):
         CELLS[name](random.key(0)).start
 
 
@@ -582,7 +582,7 @@ BAD_CELLS = {
     r"ConvLSTMCell: the first argument must be the state, a pair": lambda: CONV(
         jnp.ones((2, 3, 4, 3)), CONV.initial_state((2, 3, 4))
     ),
-    r"ConvLSTMCell: an input must have 3 axes, or more with batches; got f32\[3\]": lambda: CONV(
+    r"ConvLSTMCell: an input must have 3 axes, or more with batch axes; got f32\[3\]": lambda: CONV(
         CONV.initial_state(), jnp.ones(3)
     ),
     r"ConvLSTMCell: padding must be SAME or CIRCULAR, .*; got 'VALID'": lambda: nn.ConvLSTMCell(

@@ -22,7 +22,8 @@ INTERNAL = {  # of the modules that are next to public ones; docs/guide/stabilit
 }  # fmt: skip
 NAMESPACES = (
     "atled", "atled.checkpoints", "atled.data", "atled.debug", "atled.distributed", "atled.errors", "atled.export",
-    "atled.ffi", "atled.image", "atled.inspect", "atled.jax", "atled.jax.ad_checkpoint", "atled.jax.config",
+    "atled.ffi", "atled.generate", "atled.image", "atled.inspect", "atled.jax", "atled.jax.ad_checkpoint",
+    "atled.jax.config",
     "atled.jax.custom_batching", "atled.jax.custom_derivatives", "atled.jax.dlpack", "atled.jax.dtypes",
     "atled.jax.example_libraries.optimizers", "atled.jax.example_libraries.stax", "atled.jax.experimental",
     "atled.jax.experimental.buffer_callback", "atled.jax.experimental.checkify",
@@ -40,9 +41,11 @@ NAMESPACES = (
     "atled.jax.flatten_util", "atled.jax.interpreters.ad", "atled.jax.interpreters.batching",
     "atled.jax.interpreters.mlir", "atled.jax.interpreters.partial_eval", "atled.jax.interpreters.pxla",
     "atled.jax.interpreters.xla", "atled.jax.memory", "atled.jax.monitoring", "atled.jax.ref", "atled.jax.stages",
-    "atled.jax.tree_util", "atled.lax", "atled.metrics", "atled.nn", "atled.nn.initializers", "atled.nn.losses",
+    "atled.jax.tree_util", "atled.lax", "atled.metrics", "atled.models", "atled.nn", "atled.nn.initializers",
+    "atled.nn.losses",
     "atled.numpy", "atled.numpy.fft", "atled.numpy.linalg", "atled.optim", "atled.profiler", "atled.random",
-    "atled.scipy", "atled.scipy.cluster", "atled.scipy.cluster.vq", "atled.scipy.fft", "atled.scipy.integrate",
+    "atled.text", "atled.scipy", "atled.scipy.cluster", "atled.scipy.cluster.vq", "atled.scipy.fft",
+    "atled.scipy.integrate",
     "atled.scipy.interpolate", "atled.scipy.linalg", "atled.scipy.ndimage", "atled.scipy.optimize",
     "atled.scipy.signal", "atled.scipy.sparse", "atled.scipy.sparse.linalg", "atled.scipy.spatial",
     "atled.scipy.spatial.transform", "atled.scipy.special", "atled.scipy.stats", "atled.settings", "atled.sharding",

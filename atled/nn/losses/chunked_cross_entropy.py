@@ -43,17 +43,19 @@ def linear_cross_entropy(
 ) -> Array:
     """The cross entropy of the logits `x @ weight.T`, which are computed for one chunk of tokens at a time.
 
-    The value is that of `cross_entropy(x @ weight.T, labels, …)`. When it is differentiated, gradients with respect to
-    x and weight are computed along with the loss, chunk by chunk, so that it takes three matrix products, as without
-    chunks; with `reduction=None`, logits are recomputed in the backward pass instead. Products of 16-bit floats are
-    accumulated in float32. Forward mode (`jvp`) is supported only for `reduction=None`.
+    The value is that of `cross_entropy(x @ weight.T, labels, …)`. Under reverse-mode
+    differentiation, gradients with respect to x and weight are computed along with the
+    loss, chunk by chunk: three matrix products in all, as without chunks. With
+    `reduction=None`, the backward pass recomputes the logits instead. Products of 16-bit
+    floats are accumulated in float32. Forward mode (`jvp`) is supported only for
+    `reduction=None`.
 
     Args:
         x: `(*tokens, features)`, such as the output of the last block.
-        weight: `(classes, features)`, such as the `weight` of an `nn.Embedding`; of an `nn.Linear`, `weight.T`.
+        weight: `(classes, features)`, such as the `weight` of an `nn.Embedding`, or `weight.T` of an `nn.Linear`.
         labels: integers `(*tokens)`.
         chunk_size: the number of tokens whose logits are in memory at a time. Each chunk takes tokens from the whole
-            array (strided), so that every device has its share if the tokens are split over devices.
+            array (strided), so every device has a share of it if the tokens are sharded.
 
     >>> from atled import random
     >>> from atled.nn import losses
@@ -75,7 +77,7 @@ def linear_cross_entropy(
             errors.explained(
                 "losses.linear_cross_entropy: x must be (*tokens, features) and weight (classes, features); got "
                 f"{x.type} and {weight.type}.",
-                "weight.T, if it is that of nn.Linear.",
+                "weight.T for the weight of an nn.Linear.",
             )
         )
     if not len(weight):
@@ -111,7 +113,7 @@ def _plain(what: str, x: Any) -> float:
 
 
 class _Chunks:
-    """How tokens are split: into strided chunks of equal size; the last is padded with zeros."""
+    """Splits tokens into strided chunks of equal size, after padding with zeros."""
 
     def __init__(self, shape: tuple[int, ...], chunk: int) -> None:
         self.shape, self.tokens = shape, math.prod(shape)
@@ -131,7 +133,7 @@ class _Chunks:
 
 
 def _product(a: Any, b: Any, axes: tuple[int, int]) -> Any:
-    """A product contracted over one axis each, in float32 or wider."""
+    """The product of a and b, contracted over one axis of each, in float32 or wider."""
     wide = jnp.promote_types(a.dtype, "float32")
     return lax.dot_general(a, b, (((axes[0],), (axes[1],)), ((), ())), preferred_element_type=wide)
 
@@ -148,7 +150,7 @@ def _losses(x: Any, labels: Any, weight: Any, settings: tuple[float, float]) -> 
 
 @functools.partial(custom_vjp, nondiff_argnums=(4,))
 def _total(x: Any, labels: Any, counts: Any, weight: Any, settings: tuple[float, float]) -> Any:
-    """The sum of losses, each times its count."""
+    """The sum of losses, each times its factor in `counts`."""
     return jnp.sum(_losses(x, labels, weight, settings) * counts)
 
 

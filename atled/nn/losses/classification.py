@@ -43,14 +43,14 @@ def cross_entropy(
 
     Args:
         logits: `(*examples, classes)`, or the classes at another `axis`.
-        labels: integers `(*examples)`, or floating-point numbers of the shape of the logits, one row summing to 1.
-        label_smoothing: label smoothing: the fraction of uniform probability mixed into the labels.
+        labels: integers `(*examples)`, or floating-point numbers of the shape of the logits, in rows that sum to 1.
+        label_smoothing: the fraction of uniform probability mixed into the labels.
         z_loss: the coefficient of log(sum(exp(logits)))**2, which is added to keep logits from drifting.
-        where: booleans `(*examples)`; labels that are not selected may be any numbers.
+        where: booleans `(*examples)`; labels where it is False may be any integers.
 
     Raises:
-        ValueError: if a label is not one of the classes. In compiled code, only the first call is checked; later, the
-        loss of that example is NaN, and so are its gradients.
+        ValueError: if a label is not one of the classes. In compiled code, only the first call is checked; in later
+            calls, the loss of that example is NaN, and so are its gradients.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
@@ -86,7 +86,7 @@ def cross_entropy(
 def of_labels(logits: Any, labels: Any, label_smoothing: Any, z_loss: Any) -> tuple[Any, Any, Any, Any]:
     """The cross entropy of each example with an integer label, and log(sum(exp(logits))); classes are last.
 
-    Also exp(logits - max) and its sum, from which softmax is computed.
+    Also returns exp(logits - max) and its sum, from which softmax is computed.
     """
     shifted, top = _shifted(logits)
     powers = jnp.exp(shifted)
@@ -94,7 +94,7 @@ def of_labels(logits: Any, labels: Any, label_smoothing: Any, z_loss: Any) -> tu
     log_total = jnp.log(total)
     target = (
         jnp.take_along_axis(logits, labels[..., None], -1)[..., 0] - top
-    )  # not from `shifted`, which then needs no memory
+    )  # from `logits`, so that `shifted` is not stored
     if not _is_zero(label_smoothing):
         target = (1 - label_smoothing) * target + label_smoothing * jnp.mean(shifted, -1)
     values, logsumexp = log_total - target, log_total + top
@@ -117,7 +117,7 @@ def _is_zero(x: Any) -> bool:
 
 
 def _shifted(logits: Any) -> tuple[Any, Any]:
-    """Logits minus the largest of their row, so that losses are accurate for large logits, and the largest."""
+    """Logits minus the maximum of their row, for accuracy with large logits, and the maximum."""
     top = stop_gradient(jnp.max(logits, -1, keepdims=True))
     return logits - top, top[..., 0]
 
@@ -221,7 +221,7 @@ def focal(
 
 
 def _margin(name: str, scores: Any, labels: Any, where: Any) -> tuple[Any, Any]:
-    """The violation of the margin of 1 by each score; NaN for labels other than 1 and -1."""
+    """max(0, 1 - label * score) for each score, and the mask; NaN for labels other than 1 and -1."""
     is_bool = is_array_like(labels) and type_of(labels).kind == "b"
     x, y, mask = pair(name, "logits", scores, labels, where)
     y = 2 * y - 1 if is_bool else jnp.where(jnp.abs(y) == 1, y, jnp.nan)
@@ -280,11 +280,11 @@ def dice(
     """1 - (2 * sum(p * label) + smooth) / (sum(p) + sum(label) + smooth) for each example, summed over its positions.
 
     Args:
-        logits: `(batch, *spatial)`, with p = sigmoid(logits); or `(batch, *spatial, classes)` with integer labels that
-            have one axis fewer, and p = softmax(logits): the mean over the classes.
+        logits: `(batch, *spatial)`, with p = sigmoid(logits); or `(batch, *spatial, classes)`, with p =
+            softmax(logits) and integer labels of one axis fewer: the loss is then the mean over the classes.
         labels: 0 and 1, booleans or probabilities of the shape of the logits; or integers `(batch, *spatial)`.
         where: booleans `(batch, *spatial)`; an example without selected positions is ignored.
-        weights: one for each example, `(batch,)`.
+        weights: one factor for each example, `(batch,)`.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp

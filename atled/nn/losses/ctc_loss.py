@@ -1,4 +1,4 @@
-"""Losses of sequences whose alignment is not known: `ctc`."""
+"""`ctc`: a loss for sequences whose alignment with their labels is not known."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ def ctc(
     weights: ArrayLike | None = None,
     reduction: str | None = "mean",
 ) -> Array:
-    """CTC: -log of the probability of the labels, summed over all alignments with repetitions and blanks.
+    """Connectionist temporal classification (CTC): -log of the probability of the labels, summed over all alignments
+    with repetitions and blanks.
 
-    Connectionist temporal classification. The forward algorithm runs over the steps in logarithms, so nothing
-    underflows. Labels that are too long for the steps have probability 0: their loss is infinite, and their gradients
-    are 0. The mean is over examples, whatever their lengths.
+    The forward algorithm computes logarithms of probabilities, so nothing underflows.
+    Labels that need more steps than there are have probability 0: their loss is infinite,
+    and their gradients are 0. With `reduction="mean"`, all examples count the same,
+    whatever their lengths.
 
     Args:
         logits: `(*batch, steps, classes)`.
         labels: integers `(*batch, count)`, none of them `blank`; labels beyond their lengths are ignored.
-        lengths: integers `(*batch)`, the number of steps of each example; None for all of them.
-        label_lengths: integers `(*batch)`, the number of labels of each example; None for all of them.
+        lengths: integers `(*batch)`, the number of steps of each example; None means all steps.
+        label_lengths: integers `(*batch)`, the number of labels of each example; None means all labels.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
@@ -58,7 +60,7 @@ def ctc(
     batch = tuple(batch)
     between(name, "blank", blank, 0, classes - 1)
     mask = selection(name, where, batch)
-    labels = integers(name, "labels", labels, (*batch, count), "the logits in front")
+    labels = integers(name, "labels", labels, (*batch, count), "the logits' batch and label axis")
     times, good = _lengths("lengths", lengths, batch, steps, mask, logits.dtype)
     counts, good_counts = _lengths("label_lengths", label_lengths, batch, count, mask, logits.dtype)
     is_label = jnp.arange(count) < counts[..., None]
@@ -81,7 +83,7 @@ def ctc(
 
 
 def _lengths(what: str, given: Any, batch: tuple[int, ...], most: int, mask: Any, dtype: Any) -> tuple[Any, Any]:
-    """Lengths clipped to a maximum, and a factor that is NaN for those beyond it."""
+    """The lengths, with 0 for those out of range, and a factor that is NaN for these and 1 for others."""
     if given is None:
         return jnp.asarray(np.full(batch, most, "int32")), jnp.ones(batch, dtype)
     given = chosen(mask, integers("ctc", what, given, batch, "the batch"))
@@ -107,10 +109,10 @@ def _total(logs: Any, labels: Any, is_step: Any, counts: Any, blank: int) -> Any
         two = jnp.where(may_skip, before[..., :-2], _NEVER)
         after = logsumexp(jnp.stack([now, before[..., 1:-1], two]), 0) + emitted
         top = stop_gradient(jnp.max(after, -1, keepdims=True))
-        top = jnp.where(is_on[..., None] & (top > _NEVER / 2), top, 0)  # near 0, float32 is exact enough
+        top = jnp.where(is_on[..., None] & (top > _NEVER / 2), top, 0)  # keeps values near 0, where float32 is accurate
         return (jnp.where(is_on[..., None], after - top, now), scale + top[..., 0]), None
 
-    # starts in the blank before the first label, from which the first step reaches both
+    # paths start in the first blank, from which the first step reaches that blank and the first label
     first = jnp.where(jnp.arange(states.shape[-1]) == 0, 0, _NEVER).astype(logs.dtype)
     start = jnp.broadcast_to(first, states.shape), jnp.zeros(labels.shape[:-1], logs.dtype)
     (last, scale), _ = lax.scan(step, start, (jnp.moveaxis(emitted, -2, 0), jnp.moveaxis(is_step, -1, 0)))
@@ -120,6 +122,6 @@ def _total(logs: Any, labels: Any, is_step: Any, counts: Any, blank: int) -> Any
 
 
 def _between(even: Any, odd: Any, end: Any) -> Any:
-    """Two arrays interleaved along the last axis, and an end element."""
+    """Two arrays interleaved along the last axis, followed by an end element."""
     turns = jnp.stack([even, odd], -1).reshape(*odd.shape[:-1], 2 * odd.shape[-1])
     return jnp.concatenate([turns, end], -1)

@@ -1,4 +1,4 @@
-"""Shared by all losses: argument checks, selection, reduction. `__init__.py` has the rules."""
+"""Argument checks, masks and reductions of all losses, by the rules stated in `__init__.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atled.nn.index_checks import expected
 
 
 def numbers(name: str, what: str, x: Any) -> Array:
-    """A floating-point array from which a loss is computed; 16-bit floats are converted to float32."""
+    """x as an array to compute a loss from: 16-bit floats become float32; raises unless x is floating-point."""
     if not is_array_like(x) or type_of(x).kind != "f":
         raise TypeError(
             errors.explained(
@@ -63,7 +63,7 @@ def within(name: str, what: str, x: Any, low: int, high: int, dtype: Any) -> tup
 
 
 def between(name: str, what: str, x: Any, low: float, high: float = math.inf) -> Any:
-    """A setting that must lie in a range."""
+    """The setting x; raises unless it is from `low` to `high`."""
     if not isinstance(x, Tracer) and not low <= x <= high:
         limits = f"{low:g} or more" if high == math.inf else f"between {low:g} and {high:g}"
         raise ValueError(errors.explained(f"losses.{name}: {what} must be {limits}; got {x}."))
@@ -105,7 +105,7 @@ def chosen(mask: Any, first: Array, second: Array, /, *, more: int = 0) -> tuple
 @overload
 def chosen(mask: Any, *arrays: Array, more: int = 0) -> Any: ...
 def chosen(mask: Any, *arrays: Any, more: int = 0) -> Any:
-    """Arrays with zeros at unselected positions, so that no NaN comes from there; `more` axes follow the mask.
+    """The arrays with zeros where the mask is False, so no NaN comes from there; `more` axes follow those of the mask.
 
     A single array is returned without a tuple.
     """
@@ -145,7 +145,7 @@ def mean(total: Any, mask: Any, weights: Any, count: int) -> Any:
 
 
 def reduced(name: str, losses: Any, mask: Any, weights: Any, reduction: Any) -> Any:
-    """Reduce losses; `where` is a mask of their shape, None if all are selected."""
+    """Reduce losses; `mask` has their shape, or is None if all are selected."""
     check_reduction(name, reduction)
     counts = factors(name, mask, weights, losses)
     losses = chosen(mask, losses) if weights is None else chosen(mask, losses) * counts

@@ -1,4 +1,4 @@
-"""Losses of numbers: one for each element of predictions and targets of the same shape."""
+"""Regression losses: one number for each element of predictions and targets, which have the same shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from atled.nn.losses.loss_reductions import alike, between, chosen, numbers, red
 
 
 def pair(name: str, what: str, predictions: Any, targets: Any, where: Any) -> tuple[Any, Any, Any]:
-    """Predictions, targets and mask of a loss that has a number for each element, checked."""
+    """The validated predictions, targets and mask of an elementwise loss."""
     predictions = numbers(name, what, predictions)
     targets = alike(name, "labels" if what == "logits" else "targets", targets, predictions, f"the {what}")
     mask = selection(name, where, predictions.shape)

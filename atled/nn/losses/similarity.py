@@ -26,7 +26,7 @@ def _vectors(name: str, where: Any, **vectors: Any) -> tuple[Any, ...]:
 
 
 def _unit(x: Any) -> Any:
-    """Vectors of length 1; zero for zero. Divides by the largest element first, so that no square overflows."""
+    """Vectors scaled to length 1 (zero stays zero); divides by the largest element first, so no square overflows."""
     top = stop_gradient(jnp.max(jnp.abs(x), -1, keepdims=True, initial=0))
     x = x / jnp.where(top == 0, 1, top)
     square = jnp.sum(x * x, -1, keepdims=True)
@@ -39,7 +39,7 @@ def _distance(x: Any, y: Any) -> Any:
 
 
 def _signs(name: str, labels: Any, shape: tuple[int, ...], mask: Any) -> Any:
-    """Whether two vectors match: labels 1 and -1, or booleans."""
+    """The validated labels of pairs of vectors: 1 and -1, or booleans."""
     check_shape(name, "labels", labels, shape, "the vectors without their last axis")
     if type_of(labels).kind not in "biuf":
         raise TypeError(errors.explained(f"losses.{name}: the labels must be real numbers; got {type_of(labels)}."))
@@ -48,7 +48,7 @@ def _signs(name: str, labels: Any, shape: tuple[int, ...], mask: Any) -> Any:
 
 
 def _by_sign(labels: Any, same: Any, apart: Any) -> Any:
-    """One of two losses, by the labels; NaN for invalid labels."""
+    """`same` for labels 1 and True, `apart` for -1 and False; NaN for other labels."""
     if labels.dtype == bool:
         return jnp.where(labels, same, apart)
     return jnp.where(labels == 1, same, jnp.where(labels == -1, apart, np.asarray(np.nan, same.dtype)))
@@ -85,7 +85,7 @@ def cosine_embedding(
 ) -> Array:
     """1 - cos(x, y) for pairs with label 1 (or True), max(0, cos(x, y) - margin) for those with -1 (or False).
 
-    Labels are `(*pairs)` for vectors `(*pairs, features)`; with others the loss is NaN.
+    Labels are `(*pairs)` for vectors `(*pairs, features)`; other labels, such as 0, give NaN.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
@@ -167,8 +167,8 @@ def info_nce(
     """The cross entropy of matching each row of x with the same row of y among all rows, with logits cos(x, y) /
     temperature.
 
-    Both x and y are `(rows, features)`. With `symmetric`, the loss is averaged with that of the rows of y against those
-    of x. Rows that `where` does not select are neither queries nor candidates.
+    Both x and y are `(rows, features)`. With `symmetric`, the loss is averaged with that of matching rows of y with
+    those of x. Rows that `where` does not select are neither queries nor candidates.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp
