@@ -51,6 +51,17 @@ def test_a_lost_process_is_named_and_the_others_go_on(number, victim, limit, del
                 assert anew["count"] == 2 and anew["seconds"] < 3
 
 
+def test_a_process_may_reach_the_rendezvous_long_after_the_loss():
+    """As a machine with too much to do delays it."""
+    with started("steps", 3, f"heartbeat_timeout={HEARTBEAT}", "pause=5") as workers:
+        for worker in workers:
+            worker.hear()
+        workers[0].signal(signal.SIGKILL)
+        for worker in workers[1:]:
+            assert worker.hear(30)["ranks"] == [0]
+            worker.end()
+
+
 def test_the_supervisor_may_die():
     child = subprocess.Popen(
         [sys.executable, str(WORKER), "serve", "127.0.0.1:0", "2"],

@@ -44,7 +44,7 @@ def test_another_token(capfd):
     here = [line for line in capfd.readouterr().err.splitlines() if line.startswith("distributed:")]
     assert len(here) == 1
     assert "a process at 127.0.0.1 cannot join: its token is not that of the coordinator" in here[0]
-    assert "which is from" in here[0]
+    assert "The coordinator's token is from " in here[0]
 
 
 @pytest.mark.parametrize("part", ["nothing", "code", "text", "data", "again"])
@@ -99,7 +99,7 @@ def test_where_it_comes_from(tmp_path, monkeypatch):
     assert len(made) == 64 and token() == made and stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert os.listdir(path.parent) == ["token"]
     path.chmod(0o644)
-    with pytest.raises(RuntimeError, match=r"others can read it.*\n  try: ATLED_TOKEN"):
+    with pytest.raises(RuntimeError, match=r"give other users access.*\n  try: ATLED_TOKEN"):
         token()
     own = tmp_path / "own"
     own.write_text("mine\n")
@@ -107,7 +107,7 @@ def test_where_it_comes_from(tmp_path, monkeypatch):
     monkeypatch.setenv("ATLED_TOKEN_FILE", str(own))
     assert token() == b"mine"
     monkeypatch.setenv("ATLED_TOKEN_FILE", str(tmp_path / "nowhere"))
-    with pytest.raises(ValueError, match=r"ATLED_TOKEN_FILE=.*cannot be read"):
+    with pytest.raises(ValueError, match=r"ATLED_TOKEN_FILE=.*cannot be used"):
         token()
     monkeypatch.setenv("ATLED_TOKEN", "given")
     assert token() == b"given"

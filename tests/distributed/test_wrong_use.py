@@ -92,7 +92,7 @@ def test_ranks_and_sizes_that_do_not_fit():
         service.shutdown(0)
     start = f"distributed.initialize: the coordinator at {service.address} refused process "
     assert again["text"].startswith(f"{start}1: process_id=1 is taken, by process {first.child.pid} on ")
-    assert other["text"].startswith(f"{start}0: num_processes=2 was given by rank 0, but this world has 3 processes.")
+    assert other["text"].startswith(f"{start}0: num_processes=2 was given by rank 0, but this run has 3 processes.")
 
 
 def test_without_a_world():

@@ -172,11 +172,12 @@ def join(rank: int, size: int, *addresses_and_options: str) -> None:
 def steps(rank: int, size: int, address: str, *options: str) -> None:
     """Add numbers over all processes until something goes wrong, say what and when, then go on without the lost."""
     given = {k: eval(v) for k, v in (o.split("=") for o in options)}
-    anew = given.pop("anew", None)
+    anew, pause = given.pop("anew", None), given.pop("pause", 0)
     distributed.initialize(address, size, rank, **given)
     add = Sum()
     number = processes.agree("digest of sum", "sum", "worker.py:1")
     say(is_ready=True)
+    time.sleep(pause)
     found = raised(partial(steps_until_failure, add))
     later = raised(lambda: processes.launched(number))
     say(**found, at=time.time(), lost=list(distributed.lost()), later=later["kind"])

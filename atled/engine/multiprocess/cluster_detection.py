@@ -1,7 +1,7 @@
 """Detects the number of processes and this process's rank from the launcher's environment variables.
 
-Each detector is a function of a mapping, the environment, and returns what it finds or None. The coordinator is always
-the machine of rank 0, on a port that all processes derive in the same way.
+Each detector is a function of the environment and returns a `Found` or None. The coordinator's address is the machine
+of rank 0 (for Open MPI, the machine that runs `mpirun`), with a port that is the same for all processes of a job.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ _PORTS = range(61440, 65536)  # the range of ports derived from a job id
 
 
 class Found(NamedTuple):
-    """The launcher's settings; None for those it does not set."""
+    """The launcher's settings; a setting is None if the launcher does not set it."""
 
     coordinator: str | None = None
     num_processes: int | None = None
     process_id: int | None = None
-    local_device_ids: tuple[int, ...] | None = None  # accelerators that this process is meant to use
-    serve: bool | None = None
+    local_device_ids: tuple[int, ...] | None = None  # ids of the accelerators that this process should use
+    serve: bool | None = None  # False if a supervisor runs the coordinator
 
 
 def detect(environment: Environment) -> tuple[str, Found]:
     """The first detected launcher and its settings; atled's own variables take precedence.
 
-    The plugins of accelerators leave no trace in the environment (`plugins.environment`).
+    `plugins.environment` removes the variables that libtpu sets, which would look like those of Cloud TPU.
     """
     name, settings = "", Found()
     for launcher, detector in DETECTORS.items():
@@ -54,7 +54,7 @@ _VARIABLES = {
 
 
 def reason(environment: Environment) -> str:
-    """What was detected and why, for the log.
+    """The detected launcher and its variables as text, for the log.
 
     >>> reason({"SLURM_JOB_ID": "7", "SLURM_NODELIST": "a", "SLURM_PROCID": "0", "TPU_WORKER_ID": "0",
     ...         "TPU_WORKER_HOSTNAMES": "a"})
@@ -70,7 +70,7 @@ def reason(environment: Environment) -> str:
 
 
 def own(environment: Environment) -> Found | None:
-    """`ATLED_COORDINATOR`, `ATLED_NUM_PROCESSES`, `ATLED_PROCESS_ID`, and `ATLED_SERVE=0` if a supervisor serves.
+    """The settings in `ATLED_COORDINATOR`, `ATLED_NUM_PROCESSES`, `ATLED_PROCESS_ID` and `ATLED_SERVE`, or None.
 
     >>> own({"ATLED_COORDINATOR": "a:1234", "ATLED_NUM_PROCESSES": "2", "ATLED_PROCESS_ID": "1"}).process_id
     1
@@ -86,7 +86,7 @@ def own(environment: Environment) -> Found | None:
 
 
 def slurm(environment: Environment) -> Found | None:
-    """A step of a SLURM job, started by `srun`."""
+    """The settings of a step of a SLURM job, started by `srun`, or None."""
     job, nodes = environment.get("SLURM_JOB_ID"), environment.get("SLURM_STEP_NODELIST")
     nodes = nodes or environment.get("SLURM_NODELIST") or environment.get("SLURM_JOB_NODELIST")
     if not job or not nodes or "SLURM_PROCID" not in environment:
@@ -101,7 +101,7 @@ def slurm(environment: Environment) -> Found | None:
 
 
 def first_node(nodes: str) -> str:
-    """The first machine of a list as SLURM writes it.
+    """The first machine in a SLURM node list.
 
     >>> first_node("node[003-010,12]"), first_node("a1,b[2-3]"), first_node("r[1-2]n[05,07]")
     ('node003', 'a1', 'r1n05')
@@ -111,7 +111,7 @@ def first_node(nodes: str) -> str:
 
 
 def open_mpi(environment: Environment) -> Found | None:
-    """A process started by Open MPI's `mpirun`; its machine is in a URI (versions 3, 4) or in the namespace (5)."""
+    """The settings of Open MPI's `mpirun`, or None; its host is in a URI (versions 3, 4) or a namespace (5)."""
     if "OMPI_COMM_WORLD_SIZE" not in environment or "OMPI_COMM_WORLD_RANK" not in environment:
         return None
     uri, space = environment.get("OMPI_MCA_orte_hnp_uri", ""), environment.get("PMIX_NAMESPACE", "")
@@ -132,9 +132,9 @@ def open_mpi(environment: Environment) -> Found | None:
 
 
 def kubernetes(environment: Environment) -> Found | None:
-    """A pod of an indexed job. `JOB_COMPLETIONS` must be set to their number in its specification.
+    """The settings of a pod of an indexed job, whose specification must set `JOB_COMPLETIONS`, or None.
 
-    The pods need a headless service; `JOB_SERVICE` is its name, the job's own if it is not set.
+    The pods need a headless service. Its name is `JOB_SERVICE`, or, if that is not set, the name of the job.
     """
     index, size = environment.get("JOB_COMPLETION_INDEX"), environment.get("JOB_COMPLETIONS")
     if index is None or size is None:
@@ -146,7 +146,7 @@ def kubernetes(environment: Environment) -> Found | None:
 
 
 def cloud_tpu(environment: Environment) -> Found | None:
-    """A host of a Cloud TPU slice."""
+    """The settings of a host of a Cloud TPU slice, or None."""
     index, hosts = environment.get("TPU_WORKER_ID"), environment.get("TPU_WORKER_HOSTNAMES")
     if index is None or not hosts:
         return None
@@ -154,7 +154,7 @@ def cloud_tpu(environment: Environment) -> Found | None:
     return Found(f"{names[0]}:8476", len(names), int(index))
 
 
-DETECTORS: dict[str, Callable[[Environment], Found | None]] = {  # launchers first, then providers of machines
+DETECTORS: dict[str, Callable[[Environment], Found | None]] = {  # by precedence: launchers, then cloud providers
     "SLURM": slurm,
     "Open MPI": open_mpi,
     "Kubernetes": kubernetes,
@@ -176,5 +176,5 @@ def _number(environment: Environment, *names: str) -> int | None:
 
 
 def _port(number: int) -> int:
-    """A port derived from the job, the same in all its processes."""
+    """A port derived from the number of a job, equal in all processes of the job."""
     return _PORTS[number % len(_PORTS)]

@@ -1,12 +1,13 @@
-"""The hub: the coordinator at which processes rendezvous, in the process of rank 0 or in a supervisor.
+"""The hub: the coordinator of a multi-process run, in the process of rank 0 or in a supervisor.
 
-One port serves everything. A process that joins keeps its connection; when all have joined, the hub starts the
-engine's own coordination service behind it and notifies them. From then on, a closed connection means that the process
-died, and a connection without heartbeats that it hangs: the hub immediately sends its rank to the others. The hub also
-provides barriers and a key-value store, and checks that all processes launch the same programs (`launch_order.py`).
+All connections use one port. A process that joins keeps its connection; when all have joined, the hub starts the
+engine's own coordination service and notifies them. From then on, a closed connection means that its process died, and
+a connection without heartbeats means that its process hangs; the hub immediately sends the rank to the others. The hub
+also provides barriers and a key-value store, and checks that all processes launch the same programs
+(`launch_order.py`).
 
-The coordination service is reached through tunnels, connections to the same port. It aborts processes that lose the
-connection to it, so no process is connected to it directly: see `member.py`, the client.
+Processes reach the coordination service through tunnels (`member.py`): connections to the hub's port, which the hub
+forwards to the service. The engine aborts a process that loses its connection to the service; a tunnel stays open.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ class Waiter(NamedTuple):
     """A request that cannot be answered yet."""
 
     member: Member
-    number: int  # of the question
+    number: int  # of the request
 
     def answer(self, message: dict[str, Any] | None = None, data: bytes = b"") -> None:
         self.member.tell({"is": "answer", "to": self.number, **(message or {})}, data)
 
 
 class Hub:
-    """The coordinator of one world. Methods that begin with an underscore run in the hub's thread.
+    """The coordinator of one world. Methods whose name begins with an underscore run in the hub's thread.
 
     `start_service()` starts the coordination service and returns its port and a function that ends it. `home` is the
     rank in whose process the hub runs, or None.
@@ -70,16 +71,16 @@ class Hub:
         origin: str = "nowhere",
     ) -> None:
         self._token, self._origin = token, origin
-        self._reported: set[str] = set()  # hosts with another token
+        self._reported: set[str] = set()  # hosts from which a process with another token connected
         self._seen: set[bytes] = set()  # nonces of opened connections
         self._strangers = 0  # connections that are not authenticated yet
         self.size, self.heartbeat, self.home = size, heartbeat, home
         self._start_service = start_service
         self.members: dict[int, Member] = {}  # connected members
         self.gone: dict[int, str] = {}  # rank -> the reason it left or was lost
-        self._is_changed = False  # who is here
-        self._left_since: dict[int, str] = {}  # not announced yet
-        self.state = "waiting"  # then "running", then "closed"
+        self._is_changed = False  # members joined or left since the last notice
+        self._left_since: dict[int, str] = {}  # rank -> the reason it left; not sent to the others yet
+        self.state = "waiting"  # "waiting", then "running", then "closed"
         self._service: tuple[int, Callable[[], None]] | None = None
         self._values: dict[str, bytes] = {}
         self._wanted: dict[str, list[Waiter]] = {}
@@ -101,7 +102,7 @@ class Hub:
         try:
             server = await wire.listen(self._connected, host, port)
         except OSError as error:
-            # The name that others use for this machine need not be one of its own addresses.
+            # `host` may be a name that only other machines resolve: listen on all addresses.
             if error.errno == errno.EADDRINUSE or getattr(error, "errno", None) == errno.EACCES:
                 raise
             server = await wire.listen(self._connected, None, port)
@@ -112,7 +113,7 @@ class Hub:
         return wire.address(self.host, self.port)
 
     def close(self, timeout: float = 5.0) -> None:
-        """Shut down: wait until all have left, at most `timeout`, then stop the service and close the port."""
+        """Shut down: wait up to `timeout` seconds for the members to leave, stop the service, and close the port."""
         until = time.monotonic() + timeout
         while self.state == "running" and self.members and time.monotonic() < until:
             time.sleep(0.005)
@@ -139,7 +140,7 @@ class Hub:
                 await asyncio.wait_for(member.channel.writer.drain(), 1)
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
-                task.cancel()  # close every connection, so that the tunnels end before the service does
+                task.cancel()  # closes every connection, so the tunnels end before the service
         await wire.turns()
 
     # -- connections -------------------------------------------------------------------------------------------------
@@ -163,12 +164,12 @@ class Hub:
             self._strangers -= 1
 
     def _report_token(self, host: str) -> None:
-        """Print once for each host that a process there has another token; it hears nothing, and gives up by itself."""
+        """Print, once per host, that a process there has another token. The process gets no answer and gives up."""
         if host not in self._reported and len(self._reported) < 16:
             self._reported.add(host)
             print(
                 f"distributed: a process at {host} cannot join: its token is not that of the coordinator at "
-                f"{self.address}, which is from {self._origin}.",
+                f"{self.address}. The coordinator's token is from {self._origin}.",
                 file=sys.stderr,
             )
 
@@ -212,16 +213,16 @@ class Hub:
             self._left(member, end, is_loss=True)
 
     def _refusal(self, says: dict[str, Any]) -> dict[str, Any] | None:
-        """The error message for a process that cannot join."""
+        """The answer to a process that cannot join, or None if it can."""
         rank, size = says["rank"], says["processes"]
         if says["version"] != VERSION:
             return {"is": "refused", "why": "it runs another version of atled."}
         if size != self.size:
-            why = f"num_processes={size} was given by rank {rank}, but this world has {self.size} processes."
+            why = f"num_processes={size} was given by rank {rank}, but this run has {self.size} processes."
             return {"is": "refused", "argument": "num_processes", "why": why}
         there = self.members.get(rank)
         if there is not None:
-            why = f"process_id={rank} is taken, by {there.name}; two processes have the same one."
+            why = f"process_id={rank} is taken, by {there.name}; two processes have this process_id."
             return {"is": "refused", "argument": "process_id", "why": why}
         if self.state != "waiting":
             return {"is": "later"}  # the previous world is shutting down
@@ -235,7 +236,7 @@ class Hub:
             return
         self.state = "running"
         for member in self.members.values():
-            member.heard = time.monotonic()  # the waiting processes had no unreported launches
+            member.heard = time.monotonic()  # heartbeats count from now on
         self._tell_all({"is": "ready", "home": self.home, "heartbeat": self.heartbeat})
 
     def _tell_all(self, message: dict[str, Any]) -> None:
@@ -251,7 +252,7 @@ class Hub:
             return
         self.gone[member.rank] = why
         if is_loss:
-            self._tell_all({"is": "lost", "rank": member.rank, "why": why})  # the member itself, too
+            self._tell_all({"is": "lost", "rank": member.rank, "why": why})  # also to the lost member
         else:
             self._left_since[member.rank] = why
         del self.members[member.rank]
@@ -259,25 +260,25 @@ class Hub:
         self._confirm()
 
     async def _watch(self) -> None:
-        """Detect members that have been silent too long, and send regular notices of who has joined."""
+        """Detect members that have been silent too long, and send pending notices of joined and left members."""
         pause = min(0.25, self.heartbeat / 4)
         last = time.monotonic()
         while True:
             await asyncio.sleep(pause)
             now = time.monotonic()
-            if now - last > pause + 1:  # this process itself was suspended
+            if now - last > pause + 1:  # this process was suspended, not the members
                 for member in self.members.values():
                     member.heard = now
             last = now
             self._announce()
             for member in list(self.members.values()) if self.state == "running" else ():
                 if now - member.heard > self.heartbeat:
-                    why = f"nothing was heard of it for {self.heartbeat:g} s: it hangs, or cannot be reached"
+                    why = f"it sent no heartbeat for {self.heartbeat:g} s: it hangs, or cannot be reached"
                     self._left(member, why, is_loss=True)
                     member.channel.close()
 
     def _announce(self) -> None:
-        """Send non-urgent notices in batches: with many processes, one message for each would be too many."""
+        """Send pending notices of joined and left members in batches: one message per member would be too many."""
         if self._is_changed and self.state == "waiting":
             self._is_changed = False
             self._tell_all({"is": "present", "ranks": sorted(self.members)})
@@ -285,7 +286,7 @@ class Hub:
             left, self._left_since = self._left_since, {}
             self._tell_all({"is": "left", "ranks": list(left.items())})
 
-    # -- what members ask for ----------------------------------------------------------------------------------------
+    # -- requests of members ------------------------------------------------------------------------------------------
 
     def _handle(self, member: Member, message: dict[str, Any], data: bytes) -> None:
         waiter = Waiter(member, message.get("number", 0))
@@ -351,12 +352,12 @@ class Hub:
             waiter.answer({"error": "absent"})
 
     def _ranks_of(self, barrier: str) -> list[int]:
-        """A barrier's name begins with the participating ranks, or with nothing if all take part."""
+        """The ranks that take part in a barrier, from its name, such as "0,2:name"; all ranks for ":name"."""
         ranks = barrier.partition(":")[0]
         return [int(r) for r in ranks.split(",")] if ranks else list(range(self.size))
 
     def _wait_at(self, waiter: Waiter, name: str, timeout: float, data: bytes) -> None:
-        """A barrier that is also an all-gather: each process sends bytes and receives those of all."""
+        """Add a member to a barrier, which is also an all-gather: each process sends bytes and gets those of all."""
         ranks = self._ranks_of(name)
         if name == SHUTDOWN:
             self._leave(waiter.member.rank)
@@ -375,7 +376,7 @@ class Hub:
             asyncio.get_running_loop().call_later(timeout, self._end_barrier, name, waiter)
 
     def _leave(self, rank: int) -> None:
-        """A process shuts down: it launches nothing more and joins no other barrier."""
+        """Record that a process shuts down: it launches no more programs and joins no other barrier."""
         self._leaving.add(rank)
         self._forsake(rank, SHUTDOWN)
         for order in self._orders.values():
@@ -383,7 +384,7 @@ class Hub:
                 self._check(order.finish(rank))
 
     def _forsake(self, rank: int, but: str = "") -> None:
-        """Fail the barriers that wait for a process that has left."""
+        """Fail the barriers that wait for a process that has left, except the barrier `but`."""
         for name, waiters in list(self._barriers.items()):
             if name != but and rank in self._ranks_of(name):
                 del self._barriers[name]
@@ -391,7 +392,7 @@ class Hub:
                     waiter.answer({"error": "gone", "ranks": [rank]})
 
     def _end_barrier(self, name: str, waiter: Waiter) -> None:
-        """A barrier timed out: send the missing ranks to all processes that wait at it."""
+        """End a barrier that timed out: send the missing ranks to all processes that wait at it."""
         here = self._barriers.get(name, {})
         if here.get(waiter.member.rank, (None,))[0] is waiter:
             missing = [r for r in self._ranks_of(name) if r not in here]
@@ -427,13 +428,13 @@ class Hub:
             waiter.answer({"error": "timeout", "ranks": missing(key[1])})
 
     def _confirm(self) -> None:
-        """Answer requests to confirm launches that all other processes have made, or that wait for a lost process."""
+        """Answer the confirm requests whose launches all processes have reported, or a process that left never will."""
         left = []
         for order, count, waiter in self._confirming:
             behind = order.behind(count)
             gone = [r for r in behind if r in self.gone]
             if self._has_mismatch or (behind and not gone):
-                left.append((order, count, waiter))  # after a mismatch nothing is confirmed; all were notified
+                left.append((order, count, waiter))  # after a mismatch no launch is confirmed
             else:
                 waiter.answer({"error": "gone", "ranks": gone} if gone else {})
         self._confirming = left

@@ -1,6 +1,6 @@
-"""Checks that all processes launch the same programs in the same order: otherwise, their collectives deadlock. The hub
-has a `LaunchOrder` for each group of processes. A process numbers the programs that it launches for the first time, and
-later reports its launches as those numbers. Pure bookkeeping: no sockets, no engine.
+"""Checks that all processes launch the same programs in the same order; otherwise, collectives deadlock or give wrong
+results. The hub has a `LaunchOrder` for each group of processes. A process numbers programs in the order of their first
+launch, and reports each launch as the program's number. This module uses neither sockets nor the engine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class Launched(NamedTuple):
 
     digest: str
     name: str
-    place: str  # the user's line
+    place: str  # the user's file and line
 
     def __str__(self) -> str:
         return f"{self.name} ({self.place})" if self.place else self.name
@@ -25,11 +25,11 @@ class Copy(NamedTuple):
 
     digest: int
     type: str
-    place: str  # the user's line
+    place: str  # the user's file and line
 
 
 class LaunchOrder:
-    """The launches of a group of processes. Methods return an error message, or nothing."""
+    """The launches of a group of processes. `agree`, `report` and `finish` return an error message, or ""."""
 
     def __init__(self, ranks: Iterable[int]) -> None:
         self.ranks = tuple(sorted(ranks))
@@ -38,13 +38,13 @@ class LaunchOrder:
         self.waiting: dict[
             int, tuple[int, int]
         ] = {}  # rank -> its launch count and the new program that it wants to launch
-        self.finished: set[int] = set()  # ranks that launch nothing more
-        self._reference: list[tuple[int, int]] = []  # (program, rank that reported first), from launch `_start` on
+        self.finished: set[int] = set()  # ranks that launch no more programs
+        self._reference: list[tuple[int, int]] = []  # (program, rank that reported it first), from launch `_start` on
         self._start = 0
         self._copies: dict[int, dict[int, dict[str, Copy]]] = {}  # launch -> rank -> checksums of its replicated inputs
 
     def agree(self, rank: int, number: int, program: Launched) -> str:
-        """A rank is about to launch a program for the first time."""
+        """Record that a rank is about to launch a program for the first time."""
         while len(self.programs) <= number:
             self.programs.append({})
         known = self.programs[number]
@@ -61,18 +61,18 @@ class LaunchOrder:
         return ""
 
     def is_agreed(self, number: int) -> bool:
-        """Whether every rank wants to launch this program; if so, the wait for it ends."""
+        """Whether every rank has called `agree` for a program; if so, also record that no rank waits for it."""
         done = len(self.programs[number]) == len(self.ranks)
         if done:
             self.waiting = {r: w for r, w in self.waiting.items() if w[1] != number}
         return done
 
     def missing(self, number: int) -> list[int]:
-        """The ranks that have not requested a program."""
+        """The ranks that have not called `agree` for a program."""
         return [r for r in self.ranks if r not in self.programs[number]]
 
     def report(self, rank: int, numbers: Sequence[int], copies: Mapping[int, dict[str, Copy]] | None = None) -> str:
-        """A rank has launched programs; `copies` has the checksums of replicated inputs."""
+        """Record the programs that a rank has launched; `copies` has the checksums of replicated inputs."""
         for i, number in enumerate(numbers):
             at = self.counts[rank] - self._start
             wrong = self._compare_copies(self.counts[rank], number, rank, copies[i]) if copies and i in copies else ""
@@ -97,7 +97,7 @@ class LaunchOrder:
         return ""
 
     def finish(self, rank: int) -> str:
-        """A rank shuts down."""
+        """Record that a rank shuts down."""
         self.finished.add(rank)
         for other, (_, number) in self.waiting.items():
             return self._beyond(other, self.programs[number][other])
@@ -108,7 +108,7 @@ class LaunchOrder:
         return self._beyond(ahead, self.programs[number][ahead])
 
     def behind(self, count: int) -> list[int]:
-        """The ranks that have reported fewer launches."""
+        """The ranks that have reported fewer than `count` launches."""
         return [r for r in self.ranks if self.counts[r] < count]
 
     def _against_waiting(self, launch: int, number: int, rank: int) -> str:
@@ -123,7 +123,7 @@ class LaunchOrder:
         return self._differ({rank: self.programs[number][rank], other: self.programs[other_number][other]})
 
     def _compare_copies(self, launch: int, number: int, rank: int, copies: dict[str, Copy]) -> str:
-        """Whether replicated data have the same checksum on all processes."""
+        """An error message if replicated inputs have different checksums in another process, else ""."""
         known = self._copies.setdefault(launch, {})
         for other, theirs in known.items():
             for name, copy in copies.items():
@@ -131,7 +131,7 @@ class LaunchOrder:
                     both = {rank: copy, other: theirs[name]}
                     puts = ", ".join([f"rank {r} put {both[r].type} at {both[r].place}" for r in sorted(both)])
                     return (
-                        "data that several processes hold copies of must be the same in all of them, and is not: "
+                        "replicated data must be equal in all processes that hold it, but differs: "
                         f"{puts}; {self.programs[number][rank]} takes it.\n  try: the same seeds and files in every "
                         "process, multihost_utils.broadcast_one_to_all, or a PartitionSpec that splits it."
                     )
@@ -150,5 +150,5 @@ class LaunchOrder:
         return (
             f"the processes launch different programs, or the same ones in a different order: {said}."
             "\n  try: let every process call the same compiled functions in the same order, with arguments of the "
-            "same types; keep `if process_index() == 0` away from them."
+            "same types; do not call them under `if process_index() == 0`."
         )

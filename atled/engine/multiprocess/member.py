@@ -1,11 +1,11 @@
 """The client of the hub (`hub.py`) in each process: one connection, served by a background thread.
 
-Joining waits for all members. After that, the hub's reports of lost members are kept in `lost`, and `on_failure` is
-called repeatedly in the thread once the world has failed. Requests (`ask`) are answered in any order.
+The constructor waits until all members have joined. Later, the hub's reports of lost members are kept in `lost`; once
+the world has failed, the thread calls `on_failure` repeatedly. The hub answers requests (`ask`) in any order.
 
 The engine's coordination client connects to `tunnel_port`, a port of this process, which forwards bytes to the hub and
-from there to the service. If the hub is lost, the tunnel stays open but silent: the client would abort the process if
-it saw the service close, and an exception is better.
+from there to the service. If the hub is lost, the tunnel stays open but silent, because the client would abort the
+process if the connection closed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 from atled.engine.multiprocess import hub, wire
 from atled.engine.multiprocess.token import origin
 
-SILENCE = 1.0  # seconds
+SILENCE = 1.0  # seconds of connections closed without an answer, after which joining fails
 _SILENT = "the server there has another token, or is not a coordinator of atled"
 
 
 class Refused(Exception):  # noqa: N818
-    """The hub rejected this process; `argument` names the wrong argument."""
+    """The hub rejected this process; `argument` names the argument that is wrong."""
 
     def __init__(self, why: str, argument: str = "") -> None:
         super().__init__(why)
@@ -40,7 +40,7 @@ class Unanswered(Exception):  # noqa: N818
 
 
 class HubLost(Exception):  # noqa: N818
-    """A request was not answered, because the hub is lost."""
+    """A request got no answer because the hub is lost."""
 
 
 class Member:
@@ -49,9 +49,9 @@ class Member:
     def __init__(self, host: str, port: int, rank: int, size: int, timeout: float, token: bytes) -> None:
         self._token = token
         self.host, self.port, self.rank, self.size = host, port, rank, size
-        self.lost: dict[int | None, str] = {}  # rank -> reason; None is a hub outside of the processes
+        self.lost: dict[int | None, str] = {}  # rank -> reason; the key is None for a hub in a supervisor
         self.left: dict[int, str] = {}  # ranks that shut down normally
-        self.mismatch = ""  # of launches
+        self.mismatch = ""  # the hub's message if the launches of processes differ
         self.on_failure: Callable[[], None] = lambda: None
         self.on_tick: Callable[[], None] = lambda: None
         self.on_report: Callable[[], None] = lambda: None
@@ -82,7 +82,7 @@ class Member:
     async def _join(self, timeout: float) -> wire.Channel:
         until = time.monotonic() + timeout
         state = {"why": "no process listens there"}
-        silent: float | None = None  # since when the server closes connections without an answer
+        silent: float | None = None  # the time of the first connection that the server closed without an answer
         while True:
             try:
                 async with asyncio.timeout_at(asyncio.get_running_loop().time() + until - time.monotonic()):
@@ -97,7 +97,7 @@ class Member:
                 raise Unanswered(state["why"]) from None
 
     async def _try(self, state: dict[str, str]) -> wire.Channel | None:
-        """Connect, identify this process, and wait until all have joined; `state["why"]` says what is missing."""
+        """A channel, once all processes have joined; None if this attempt failed, for the reason in `state["why"]`."""
         try:
             streams = await asyncio.open_connection(self.host, self.port, limit=wire.LINE)
         except OSError as error:
@@ -127,7 +127,7 @@ class Member:
                     case "refused":
                         raise Refused(message["why"], message.get("argument", ""))
                     case "later":
-                        state["why"] = "the world there is complete, and does not end"
+                        state["why"] = "the run there has all of its processes, and has not ended"
                         return None
                     case "note":
                         notes.append(message["why"])
@@ -160,7 +160,7 @@ class Member:
             while await reader.read(2**16):
                 pass  # the hub is lost: keep the tunnel open, but silent
 
-    # -- what the thread does ----------------------------------------------------------------------------------------
+    # -- in the background thread -------------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         with contextlib.suppress(OSError, EOFError, ValueError):
@@ -189,7 +189,7 @@ class Member:
         if self._is_closing or rank in self.lost:
             return
         if rank == self.rank:
-            why = "the others have heard nothing of this process for too long, and go on without it"
+            why = "the other processes got no heartbeat from it for too long, and continue without it"
         self.lost[rank] = why
         self.on_failure()
 
@@ -207,11 +207,11 @@ class Member:
         while True:
             await asyncio.sleep(pause)
             now = time.monotonic()
-            if now - last > pause + 1:  # this process itself was suspended
+            if now - last > pause + 1:  # this process was suspended, not the hub
                 self._heard = now
             last = now
             if now - self._heard > self.heartbeat and not self._channel.writer.is_closing():
-                self._lose_hub(f"nothing was heard of it for {self.heartbeat:g} s: it hangs, or cannot be reached")
+                self._lose_hub(f"it sent no heartbeat for {self.heartbeat:g} s: it hangs, or cannot be reached")
             self.on_tick()
             self._channel.send({"do": "ping"})
             if self.has_failed:
@@ -221,10 +221,10 @@ class Member:
     def loop(self) -> asyncio.AbstractEventLoop:
         return self._background.loop
 
-    # -- for the program ---------------------------------------------------------------------------------------------
+    # -- called from other threads ------------------------------------------------------------------------------------
 
     def tell(self, message: dict[str, Any], data: bytes = b"") -> None:
-        """Send a message that needs no answer."""
+        """Send the hub a message that needs no answer."""
         self._background.loop.call_soon_threadsafe(self._channel.send, message, data)
 
     def ask(self, message: dict[str, Any], data: bytes = b"") -> Future[tuple[dict[str, Any], bytes]]:
@@ -243,7 +243,7 @@ class Member:
         return answer
 
     def close_tunnel(self) -> None:
-        """Close the tunnel of the engine's coordination client, once it tolerates that."""
+        """Close the tunnel of the engine's coordination client, which must already be disconnected."""
 
         async def close() -> None:
             await wire.stop_listening(self._tunnels)
@@ -253,7 +253,7 @@ class Member:
         self._background.start(close())
 
     def leave(self, why: str = "it shut down", is_loss: bool = False) -> None:
-        """Notify the others, and close the connection and its thread. The tunnel closes with it."""
+        """Notify the other processes, close the connection and the tunnel, and end the thread."""
         self._is_closing = True
 
         async def last_words() -> None:

@@ -1,7 +1,7 @@
 """Multi-process runs: the rendezvous, the engine's collectives between processes, and the loss of a process.
 
-A world is a `Member` (`member.py`), the engine's coordination client, which reaches its service through the member's
-tunnel, and Gloo's connections. `atled/distributed.py` is the public side. The launch path calls `agree` when a program
+A world has a `Member` (`member.py`), the engine's coordination client, which reaches its service through the member's
+tunnel, and Gloo's connections. `atled/distributed.py` is the public API. The launch path calls `agree` when a program
 over several processes is new, `launched` each time, and `explain` when the engine raises. Collectives of different
 programs can match up by accident and give wrong sums, so results carry the `Mark` of their launch, and are read only
 after `confirm`.
@@ -36,7 +36,7 @@ from atled.engine.multiprocess.launch_order import Copy
 from atled.engine.multiprocess.member import HubLost, Member
 from atled.engine.multiprocess.token import origin, token
 
-# The engine's own heartbeat timeout, in seconds: effectively never, because it aborts the process. The hub has its own.
+# The engine's heartbeat timeout in seconds: practically never, since it aborts the process. The hub has its own.
 _NEVER = 1_000_000
 _AGREEMENT = 600.0  # seconds to wait for other processes to launch a new program; they may be compiling
 
@@ -44,7 +44,7 @@ _AGREEMENT = 600.0  # seconds to wait for other processes to launch a new progra
 class PeerLost(RuntimeError):  # noqa: N818
     """Another process died, hangs, or cannot be reached; `ranks` lists the lost processes.
 
-    Arrays with shards on it are lost. The remaining processes can continue together: each calls
+    Arrays with shards in a lost process are lost. The remaining processes can continue together: each calls
     `distributed.shutdown()` and then `distributed.initialize` with the new number of processes.
 
     >>> from atled.distributed import PeerLost
@@ -58,10 +58,11 @@ class PeerLost(RuntimeError):  # noqa: N818
 
 
 class ProgramMismatch(RuntimeError):  # noqa: N818
-    """The processes launched different programs, or the same ones in a different order; the message names both.
+    """The processes launched different programs, in a different order, or with different values of replicated inputs.
 
-    A program over several processes runs when all of them launch it. All processes must launch the same programs in the
-    same order.
+    The message names two ranks and what each did. A program over several processes runs when all of them launch it.
+    Processes that share programs must launch those in the same order; programs on one process's own devices are not
+    restricted.
 
     >>> from atled.distributed import ProgramMismatch
     >>> try:
@@ -73,25 +74,25 @@ class ProgramMismatch(RuntimeError):  # noqa: N818
 
 
 class World:
-    """This process as a part of a multi-process run."""
+    """The state of a multi-process run in this process."""
 
     def __init__(self, member: Member, hub: Hub | None) -> None:
         self.member = member
         self.hub = hub  # the hub, if it runs in this process
-        self.coordination: Any = None  # the engine's client
-        self.gloo: set[tuple[str, int]] = set()  # addresses on which the processes listen for collectives
-        self.launches: list[tuple[int, dict[str, Copy] | None]] = []  # not reported yet, with checksums of inputs
-        self.unchecked: dict[int, tuple[Any, dict[str, Copy]]] = {}  # id -> a replicated array not used in a launch yet
+        self.coordination: Any = None  # the engine's coordination client
+        self.gloo: set[tuple[str, int]] = set()  # addresses on which all processes listen for collectives
+        self.launches: list[tuple[int, dict[str, Copy] | None]] = []  # launches to report, with checksums of inputs
+        self.unchecked: dict[int, tuple[Any, dict[str, Copy]]] = {}  # id -> replicated array that no launch took yet
         self._reporting = threading.Lock()
         self._disconnecting = threading.Lock()
         self.is_broken_off = False
-        self._rendezvous_to_end = 4  # times
-        self.programs: list[tuple[tuple[int, ...], int]] = []  # handle -> group and number in it
-        self.counts: dict[tuple[int, ...], int] = {}  # group -> programs that it has agreed on
-        self.made: dict[tuple[int, ...], int] = {}  # group -> launches
+        self._breaks = 0  # calls of `break_off`
+        self.programs: list[tuple[tuple[int, ...], int]] = []  # handle -> group, and number in that group
+        self.counts: dict[tuple[int, ...], int] = {}  # group -> number of its programs
+        self.made: dict[tuple[int, ...], int] = {}  # group -> number of launches
         self.confirmed: dict[tuple[int, ...], int] = {}  # group -> number of launches confirmed to agree
         self.launching = threading.Lock()
-        self.is_awaited = False  # another process waits for the next launches
+        self.is_awaited = False  # another process waits for this process's next report
         self.is_launching = False  # an engine call is in progress
         self._interrupts: tuple[socket.socket, socket.socket] | None = None
         self.exchanges = 0
@@ -101,23 +102,23 @@ class World:
         return wire.address(self.member.host, self.member.port)
 
     def failure(self) -> Exception | None:
-        """The exception for a failure of other processes, if there was one."""
+        """The exception to raise if other processes failed, else None."""
         if self.member.mismatch:
             return ProgramMismatch(f"distributed: {self.member.mismatch}")
         return self.without(dict(self.member.lost)) if self.member.lost else None
 
     def without(self, lost: dict[Any, str], what: str = "is lost") -> PeerLost:
-        """The exception that names the lost ranks, with the reason for each."""
+        """A `PeerLost` that names the lost ranks, with the reason for each."""
         who = {r: f"the coordinator at {self.address}" if r is None else f"rank {r}" for r in lost}
         reasons = "; ".join(f"{who[r]} {what}: {why}" for r, why in lost.items())
         return PeerLost(
-            f"distributed: {reasons}.\n  try: distributed.shutdown() in the processes that are left, and "
+            f"distributed: {reasons}.\n  try: distributed.shutdown() in the remaining processes, and "
             "distributed.initialize(...) with the new number of processes; or start all of them again.",
             sorted(r for r in lost if r is not None),
         )
 
     def answer(self, answer: Future[Any]) -> tuple[dict[str, Any], bytes]:
-        """The hub's answer to a request."""
+        """Wait for the hub's answer to a request; raises if the hub is lost or the processes' launches differ."""
         while True:
             try:
                 return answer.result(0.05)
@@ -127,10 +128,10 @@ class World:
             except HubLost:
                 raise self.failure() or PeerLost("distributed: this run has ended.") from None
 
-    # -- what the member's thread does ---------------------------------------------------------------------------------
+    # -- reports, interrupts and failures ------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Report the launches since the last time."""
+        """Report to the hub the launches since the last report."""
         with self._reporting:
             self.is_awaited = self.is_awaited and not self.launches
             while self.launches:
@@ -147,14 +148,14 @@ class World:
                     self.member.tell({"do": "launched", "group": group, "programs": numbers, "copies": given})
 
     def report(self) -> None:
-        """Another process waits for launches: report pending ones, and from now on each immediately."""
+        """Report pending launches, or, if there are none, the next one at once: another process waits for a report."""
         self.is_awaited = True
         self.flush()
 
     def watch_interrupts(self) -> None:
         """Let Ctrl-C interrupt a launch, in which the engine may block and keep Python's signal handlers from running.
 
-        The system writes the number of each signal to a socket, on which the member's thread listens.
+        Python writes the number of each signal to a socket, which the member's thread reads.
         """
         if threading.current_thread() is not threading.main_thread():
             return
@@ -162,7 +163,7 @@ class World:
         ours.setblocking(False)
         theirs.setblocking(False)
         before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
-        if before != -1:  # somebody else listens
+        if before != -1:  # other code has set a wakeup fd
             signal.set_wakeup_fd(before)
             ours.close()
             theirs.close()
@@ -195,12 +196,12 @@ class World:
         self.member.loop.call_soon_threadsafe(close)
 
     def break_off(self) -> None:
-        """Make all engine calls that wait for a lost process raise."""
+        """Make all engine calls that wait for other processes raise."""
         if not self.is_broken_off:
             self.is_broken_off = True
-            _stop_listening()  # for an earlier world
-            # A call that waits for a connection asks the coordination service for addresses; this aborts the request.
-            # It takes a second if the service is lost, too.
+            _stop_listening()  # on sockets of an earlier world
+            # A call that waits for a connection asks the coordination service for addresses. Disconnecting aborts the
+            # request, which takes up to a second if the service is lost.
             threading.Thread(target=self.disconnect, name="atled-break-off", daemon=True).start()
         pairs = 0
         for connection in _connections():
@@ -208,30 +209,38 @@ class World:
                 if {_plain(connection.getpeername()), _plain(connection.getsockname())} & self.gloo:
                     connection.shutdown(socket.SHUT_RDWR)
                     pairs += 1
-        if self._rendezvous_to_end:
-            self._rendezvous_to_end -= 1
+        self._breaks += 1
+        if self._breaks <= 4 or self._breaks.bit_count() == 1:  # on a busy machine, a thread may wait only later
             self._end_rendezvous(pairs)
 
     def _end_rendezvous(self, pairs: int) -> None:
-        """End Gloo's rendezvous, which has no timeout: it waits for a lost rank to connect, or retries a refused one.
+        """End Gloo's rendezvous, which waits without a timeout for a lost rank to connect, or retries refused
+        connections.
 
-        The connecting side sends the number of the pair, counted from 0. So connect to this process as every pair that
-        can be pending and hang up: the collective raises then. And keep listening after Gloo's device is gone, so that
-        slower ranks connect to it and find the connection cut, instead of being refused and trying again.
+        The connecting side sends the number of its pair (Gloo's word for a connection), counted from 0. Connect to this
+        process with every number that can be pending, and hang up, which makes the collective raise. Keep listening
+        after Gloo's device is gone: slower ranks then connect and see the connection close, instead of being refused
+        and trying again.
         """
         for connection in _connections():
             address = connection.getsockname()
             if _is_listening(connection) and _plain(address) in self.gloo and address not in _still_listening:
-                with contextlib.suppress(OSError):  # no open files are left
-                    _still_listening[address] = os.dup(connection.fileno())  # connection.dup() would make accept block
-        room = (os.sysconf("SC_OPEN_MAX") - len(os.listdir("/dev/fd"))) // 2  # without open files, Gloo aborts
+                with contextlib.suppress(OSError):  # too many open files
+                    # not connection.dup(): it would make the shared socket blocking, and with it Gloo's accept()
+                    _still_listening[address] = os.dup(connection.fileno())
+        room = (os.sysconf("SC_OPEN_MAX") - len(os.listdir("/dev/fd"))) // 2  # Gloo aborts if it cannot open a file
         for address in list(_still_listening):
             for number in range(min(pairs + 2 * self.member.size + 64, room)):
-                with contextlib.suppress(OSError), socket.create_connection(address[:2], 0.1) as ours:
-                    ours.sendall(number.to_bytes(8, sys.byteorder))
+                try:
+                    with socket.create_connection(address[:2], 0.1) as ours:
+                        ours.sendall(number.to_bytes(8, sys.byteorder))
+                except TimeoutError:  # the queue of connections is full: nobody accepts them
+                    break
+                except OSError:
+                    pass
 
     def disconnect(self) -> None:
-        """Disconnect from the coordination service; after this, the engine's client tolerates its end."""
+        """Disconnect from the coordination service; when the service ends, a connected client aborts this process."""
         with self._disconnecting:
             coordination, self.coordination = self.coordination, None
             if coordination is not None:
@@ -249,7 +258,7 @@ def _connections() -> Iterator[socket.socket]:
             continue
         try:
             connection = socket.socket(fileno=number)
-        except OSError:  # a file
+        except OSError:  # not a socket
             os.close(number)
             continue
         with connection:
@@ -258,7 +267,7 @@ def _connections() -> Iterator[socket.socket]:
 
 
 _world: World | None = None
-_still_listening: dict[Any, int] = {}  # address -> file, of the last world that failed: see `World._end_rendezvous`
+_still_listening: dict[Any, int] = {}  # address -> file descriptor, of the last failed world (`World._end_rendezvous`)
 
 
 def _stop_listening() -> None:
@@ -271,15 +280,15 @@ def _plain(address: Any) -> tuple[str, int]:
 
 
 def world() -> World | None:
-    """The world that this process is in."""
+    """The world that this process is in, or None outside of multi-process runs."""
     return _world
 
 
-# -- begin and end -----------------------------------------------------------------------------------------------------
+# -- start and shutdown -----------------------------------------------------------------------------------------------
 
 
 def start_hub(host: str, port: int, size: int, heartbeat: float, home: int | None = None) -> Hub:
-    """Serve a run of `size` processes at an address; raises OSError if that is not possible."""
+    """Start the hub of a run of `size` processes; raises OSError if it cannot listen at the address."""
     return Hub(host, port, size, heartbeat, lambda: _start_service(size), home, token(), origin())
 
 
@@ -304,18 +313,18 @@ def is_hub(host: str, port: int) -> bool:
 
 
 def _start_service(size: int) -> tuple[int, Callable[[], None]]:
-    """The engine's coordination service, reachable only from this process."""
+    """Start the engine's coordination service on the loopback address; returns its port and a function that ends it."""
     for attempt in range(5):
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
-        utils.absl_set_min_log_level(2)  # it warns about an experimental option
+        utils.absl_set_min_log_level(2)  # the service warns about an experimental option
         try:
             service = _jax.get_distributed_runtime_service(
                 f"127.0.0.1:{port}", size, heartbeat_timeout=_NEVER, cluster_register_timeout=_NEVER,
                 shutdown_timeout=1, recoverable=True,
             )  # fmt: skip
             return port, service.shutdown
-        except _jax.JaxRuntimeError:  # another process took the port in between
+        except _jax.JaxRuntimeError:  # another process took the port meanwhile
             if attempt == 4:
                 raise
         finally:
@@ -353,7 +362,7 @@ def begin(host: str, port: int, rank: int, size: int, timeout: float, hub: Hub |
 
 
 def _listening() -> set[tuple[str, int]]:
-    """The addresses that this process listens on."""
+    """The addresses on which this process listens."""
     return {_plain(c.getsockname()) for c in _connections() if _is_listening(c)}
 
 
@@ -362,7 +371,7 @@ def _is_listening(connection: socket.socket) -> bool:
 
 
 def _patiently(made: World, work: Callable[[], Any]) -> Any:
-    """Run an engine call that waits for other processes and cannot be interrupted; raise if one of them is lost."""
+    """Run an engine call that waits for other processes and cannot be interrupted; raise if a process is lost."""
     result: Future[Any] = Future()
 
     def run() -> None:
@@ -399,7 +408,7 @@ def end(why: str = "it shut down", is_loss: bool = False) -> None:
 
 
 def _after_fork() -> None:
-    """A forked child must not keep the connections open: their end signals that this process died."""
+    """Close the connections in a forked child: while they are open, other processes do not notice the parent's end."""
     global _world
     former, _world = _world, None
     _stop_listening()
@@ -416,15 +425,15 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_after_fork)
 
 
-# -- talking to the others ---------------------------------------------------------------------------------------------
+# -- communication ----------------------------------------------------------------------------------------------------
 
 
 def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequence[int] = ()) -> list[bytes]:
-    """A barrier and all-gather: each process sends bytes and gets those of all, in rank order."""
+    """A barrier and all-gather: each process sends bytes and gets the bytes of all processes in rank order."""
     failure = made.failure()
     if failure is not None:
         raise failure
-    made.flush()  # so that earlier launches are compared first
+    made.flush()  # the hub compares earlier launches first
     full = f"{','.join(map(str, ranks))}:{name}"
     asked = made.member.ask({"do": "barrier", "name": full, "timeout": timeout}, data)
     message, payload = made.answer(asked)
@@ -434,7 +443,7 @@ def exchange(made: World, name: str, data: bytes, timeout: float, ranks: Sequenc
     if message.get("error") == "timeout":
         raise TimeoutError(
             f"distributed: {wire.ranks(missing)} did not reach {name!r} within {timeout:g} s."
-            "\n  try: let every process call it, or give it a longer timeout."
+            "\n  try: the same call in every process, or a longer timeout."
         )
     if message.get("error") == "gone":
         raise _gone(made, missing)
@@ -460,7 +469,7 @@ def once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[d
         data = b""
         try:
             header, data = make()
-        finally:  # if it failed here, it will fail in the other processes, too
+        finally:  # if `make` raises, the others get empty data and call `make` themselves
             text = json.dumps([header, _digest(name, data)]).encode()
             current.member.ask({"do": "set", "key": f"made/{name}", "overwrite": True}, text + b"\n" + data)
         return header, data
@@ -477,14 +486,14 @@ def _digest(name: str, data: bytes) -> str:
     return hashlib.sha256(name.encode() + data).hexdigest()
 
 
-# -- for the launch path -----------------------------------------------------------------------------------------------
+# -- launches ---------------------------------------------------------------------------------------------------------
 
 
 def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout: float = _AGREEMENT) -> int:
-    """Agree on a multi-process program before its first launch: all processes must be about to launch it.
+    """Wait until all processes are about to launch a new program; raise if their programs differ.
 
     `digest` identifies the program, `name` and `place` (the user's `file:line`) are for messages; `ranks` are the
-    processes that take part, if not all. Returns the number to give to `launched`.
+    participating processes, or empty for all. Returns the number to pass to `launched`.
     """
     current = _world
     _raise_failure(current)
@@ -510,7 +519,7 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
     if message.get("error") == "timeout":
         raise TimeoutError(
             f"distributed: {wire.ranks(message['ranks'])} did not launch {name} ({place}) within {timeout:g} "
-            f"s, as this process did.\n  try: let every process call the same compiled functions in the same order."
+            f"s after this process.\n  try: let every process call the same compiled functions in the same order."
         )
     _raise_failure(current)
     current.programs.append((group, number))
@@ -518,7 +527,7 @@ def agree(digest: str, name: str, place: str, ranks: Sequence[int] = (), timeout
 
 
 class Mark(NamedTuple):
-    """The launch that a result comes from: `count` is the number of launches of its group so far."""
+    """The launch that a result comes from: the `count`-th launch of the processes `group`, counted from 1."""
 
     world: World
     group: tuple[int, ...]
@@ -526,7 +535,7 @@ class Mark(NamedTuple):
 
 
 def launched(number: int, buffers: Sequence[Any] = ()) -> Mark:
-    """Report that an agreed program is about to be launched; raises if the world has failed."""
+    """Record, for the next report, that a program is about to be launched; raises if the world has failed."""
     current = _world
     if current is None or current.member.lost or current.member.mismatch:
         _raise_failure(current)
@@ -542,7 +551,7 @@ def launched(number: int, buffers: Sequence[Any] = ()) -> Mark:
 
 
 def was_put(buffer: Any, parts: dict[str, np.ndarray]) -> None:
-    """Register the checksums of replicated shards, by index; the first launch compares them between processes."""
+    """Record checksums of a buffer's replicated shards; the hub compares them at the buffer's first launch."""
     current = _world
     if current is None:
         return
@@ -557,7 +566,7 @@ def was_put(buffer: Any, parts: dict[str, np.ndarray]) -> None:
 
 
 def _taken(made: World, buffers: Sequence[Any]) -> dict[str, Copy] | None:
-    """The inputs of a launch whose replicated shards were not compared yet, by position."""
+    """Remove and return checksums of inputs that were not compared yet, by input position and shard, or None."""
     hit = made.unchecked.keys() & map(id, buffers)
     copied = {}
     for i, b in enumerate(buffers) if hit else ():
@@ -568,15 +577,15 @@ def _taken(made: World, buffers: Sequence[Any]) -> dict[str, Copy] | None:
 
 
 def confirm(mark: Mark) -> None:
-    """Wait until all processes are known to have launched the same programs, in the same order, up to this one.
+    """Wait until the hub confirms that all processes made the same launches, in the same order, up to this one.
 
-    Raises if they have not, or if that can no longer be determined. Launches need no messages; this needs one, which
-    overlaps the computation, unless a later launch was already confirmed.
+    Raises if the launches differ or a process is lost. Returns at once if this or a later launch was already confirmed;
+    otherwise sends pending reports and one request. The wait overlaps with the computation.
     """
     launched_in, group, count = mark
     if launched_in.confirmed.get(group, 0) >= count:
         return
-    if launched_in is not _world:  # the world ended after all launches were compared, or with an exception
+    if launched_in is not _world:  # that world has ended: all its launches were compared, or it failed
         if launched_in.failure() is not None:
             raise launched_in.failure()  # type: ignore[misc]
         return
@@ -588,7 +597,7 @@ def confirm(mark: Mark) -> None:
 
 
 def await_result(buffer: Any) -> None:
-    """Wait for the result of a confirmed launch. Unlike the engine's own wait, Ctrl-C interrupts this."""
+    """Wait for the result of a confirmed launch. Ctrl-C interrupts this wait, but not the engine's own."""
     began = time.monotonic()
     while not buffer.is_ready():
         time.sleep(min(2e-3, 2e-5 + (time.monotonic() - began) / 20))
@@ -609,9 +618,10 @@ _SIGNS = ("gloo", "connection reset", "connection closed", "socket closed", "can
 
 
 def explain(error: Exception, patience: float = 2.0) -> Exception | None:
-    """Translates an engine error that another process caused into `PeerLost` or `ProgramMismatch`.
+    """The `PeerLost` or `ProgramMismatch` for an engine error that another process caused, or None for other errors.
 
-    A broken connection is noticed a moment before the hub reports the rank, so this waits briefly for the hub.
+    The engine notices a broken connection before the hub reports the rank, so wait up to `patience` seconds for the
+    hub.
     """
     current = _world
     if current is None or not any(sign in str(error).lower() for sign in _SIGNS):
@@ -625,7 +635,7 @@ def explain(error: Exception, patience: float = 2.0) -> Exception | None:
             return current.without(dict(current.member.left), "has left")
         time.sleep(0.002)
     return PeerLost(
-        "distributed: a connection between processes broke, though all of them are alive: "
-        f"{' '.join(str(error).split())[:300]}\n  try: look at the network; then begin anew, distributed.shutdown() "
+        "distributed: a connection between processes broke, but no process has been reported lost: "
+        f"{' '.join(str(error).split())[:300]}\n  try: check the network; then start again with distributed.shutdown() "
         "and distributed.initialize(...) in every process."
     )

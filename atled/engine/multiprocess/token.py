@@ -1,7 +1,7 @@
 """The shared secret that authenticates processes to the hub; connections without it get no answer.
 
-The secret is in `ATLED_TOKEN`, or in the file that `ATLED_TOKEN_FILE` names. Otherwise the secret is in a private file
-of the user, created on first use; processes on one machine, or with a shared home directory, need no setting.
+The secret is in `ATLED_TOKEN`, in the file that `ATLED_TOKEN_FILE` names, or in a private file in the user's cache
+directory, created on first use. Processes on one machine, or with a shared home directory, need no setting.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 import secrets
 
 _ADVICE = (
-    "\n  try: ATLED_TOKEN, the same long random text for all processes; or a file with it, named by ATLED_TOKEN_FILE."
+    "\n  try: ATLED_TOKEN, the same long random text in all processes; or ATLED_TOKEN_FILE, a file with this text."
 )
 
 
 def origin() -> str:
-    """Where the secret of this process comes from, in words."""
+    """The source of this process's secret as text, for messages."""
     if os.environ.get("ATLED_TOKEN"):
         return "the environment variable ATLED_TOKEN"
     path = os.environ.get("ATLED_TOKEN_FILE")
@@ -39,7 +39,7 @@ def token() -> bytes:
             return _read(path)
         except OSError as error:
             raise ValueError(
-                f"distributed: ATLED_TOKEN_FILE={path!r} cannot be read ({error.strerror}).{_ADVICE}"
+                f"distributed: ATLED_TOKEN_FILE={path!r} cannot be used: {error.strerror}.{_ADVICE}"
             ) from None
     path = _own_path()
     try:
@@ -48,12 +48,12 @@ def token() -> bytes:
         return _read(path)
     except OSError as error:
         raise RuntimeError(
-            f"distributed: the secret that processes share cannot be stored in {path} ({error.strerror}).{_ADVICE}"
+            f"distributed: the shared secret in {path} cannot be created or used: {error.strerror}.{_ADVICE}"
         ) from None
 
 
 def _make(path: str) -> None:
-    """Create a new secret, unless another process does so first."""
+    """Create the file with a new secret, unless another process creates it first."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     draft = f"{path}.{os.getpid()}.{secrets.token_hex(4)}"
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -68,7 +68,7 @@ def _make(path: str) -> None:
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         if os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o077:
-            raise PermissionError(1, "others can read it; chmod 600")
+            raise PermissionError(1, "its permissions give other users access; run chmod 600 on it")
         secret = file.read(4096).strip()
     if not secret:
         raise OSError(1, "it is empty")

@@ -1,6 +1,6 @@
-"""Messages between processes: an authenticated line of JSON, optionally followed by bytes; a thread for asyncio.
+"""Messages between processes (an authenticated line of JSON, then optional bytes), and a thread that runs asyncio.
 
-Independent of the engine. `hub.py` is the server, `member.py` the client.
+This file does not use the engine. `hub.py` is the server, `member.py` is the client.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 
 GREETING = b"atled-2"
 LINE = 2**20  # maximum size of the JSON line in bytes
-CHUNK = 2**20  # maximum number of bytes that follow
+CHUNK = 2**20  # maximum number of bytes after the JSON line
 
 
 def ranks(numbers: Sequence[int]) -> str:
-    """Ranks, in words.
+    """Ranks as text.
 
     >>> ranks([1]), ranks([0, 2])
     ('rank 1', 'ranks 0, 2')
@@ -43,18 +43,18 @@ def address(host: str, port: int) -> str:
 class Channel:
     """A connection on which every message is authenticated.
 
-    The client sends a nonce with a MAC made from the token; the server answers in the same way, or not at all. Both
-    nonces and the token derive the session key of the MACs of all further messages. Each MAC also covers the message
-    number and the direction, so messages cannot be replayed or dropped.
+    The client sends a nonce with a MAC made from the token; the server answers in the same way, or not at all. All
+    further messages have MACs whose key is derived from both nonces and the token. Each MAC also covers the message
+    number and the direction, so replayed and dropped messages are detected.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: bytes, is_hub: bool) -> None:
         self.reader, self.writer, self._key = reader, writer, key
-        self._names = (b"hub", b"member") if is_hub else (b"member", b"hub")  # nonces of this side and of the other
+        self._names = (b"hub", b"member") if is_hub else (b"member", b"hub")  # of sent and received MACs
         self._sent, self._received = itertools.count(), itertools.count()
 
     def send(self, message: dict[str, Any], data: bytes = b"") -> None:
-        """Send a message; does nothing if the other side is closed."""
+        """Send a message; does nothing if the connection is closed."""
         if data:
             message = {**message, "size": len(data), "sum": _code(self._key, data)}
         if not self.writer.is_closing():
@@ -63,7 +63,7 @@ class Channel:
             self.writer.write(code.encode() + b" " + text + b"\n" + data)
 
     async def receive(self) -> tuple[dict[str, Any], bytes]:
-        """The next message and its bytes; raises EOFError at the end, ValueError if it is not authentic."""
+        """The next message and its bytes; raises EOFError at the end of the stream, ValueError if a MAC is wrong."""
         line = await self.reader.readline()
         if not line:
             raise EOFError
@@ -90,7 +90,7 @@ def _code(key: bytes, *parts: bytes) -> str:
 
 
 async def connect(host: str, port: int, token: bytes) -> Channel:
-    """A channel to a hub; raises OSError if nobody answers."""
+    """A channel to the hub at an address; raises OSError if the connection fails."""
     return await introduce(*await asyncio.open_connection(host, port, limit=LINE), token)
 
 
@@ -112,15 +112,15 @@ async def introduce(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
 
 
 class WrongToken(ValueError):  # noqa: N818
-    """Another process of atled that has another token."""
+    """A client of atled has another token."""
 
 
 async def accept(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: bytes, seen: set[bytes]
 ) -> Channel | None:
-    """The channel to a client that knows the token; None for any other client, which gets no answer.
+    """The channel to a client that knows the token, or None for other clients, which get no answer.
 
-    Raises `WrongToken` for a client that says what one with a token says.
+    Raises `WrongToken` for a well-formed greeting made with another token.
     """
     line = await asyncio.wait_for(reader.readline(), 10)
     words = line.rstrip(b"\n").split(b" ")
@@ -130,14 +130,14 @@ async def accept(
         if re.fullmatch(rb"[0-9a-f]{32}", words[1]) and re.fullmatch(rb"[0-9a-f]{32}", words[2]):
             raise WrongToken
         return None
-    seen.add(words[1])  # a replayed handshake is useless
+    seen.add(words[1])  # a replayed greeting is rejected
     mine = secrets.token_hex(16).encode()
     writer.write(mine + b" " + _code(token, b"accept", words[1], mine).encode() + b"\n")
     return Channel(reader, writer, _code(token, words[1], mine).encode(), is_hub=True)
 
 
 async def splice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, channel: Channel) -> None:
-    """Pass bytes both ways, as messages on the channel, until one side ends."""
+    """Forward bytes between a stream and a channel, in both directions, until one side closes."""
 
     async def out() -> None:
         with contextlib.suppress(OSError):
@@ -165,15 +165,15 @@ async def listen(
     host: str | None,
     port: int,
 ) -> asyncio.Server:
-    """A server. Each connection is closed when its task ends, even one that is cancelled before it begins."""
+    """Start a TCP server that closes each connection when its task ends, or is cancelled before its start."""
 
-    running: set[asyncio.Task[None]] = set()  # the loop itself holds no reference to a task that waits
+    running: set[asyncio.Task[None]] = set()  # asyncio keeps only weak references to tasks
 
     async def whole(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await serve(reader, writer)
         finally:
-            writer.close()  # in the same turn, so that nothing outlives the tasks for long
+            writer.close()  # at once; the done callback runs later
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         def end(task: asyncio.Task[None]) -> None:
@@ -188,9 +188,9 @@ async def listen(
 
 
 async def stop_listening(server: asyncio.Server) -> None:
-    """Close a server after the connections that it has accepted have begun.
+    """Close a server after the tasks of accepted connections have started.
 
-    Python 3.11 loses a connection whose server is closed in between: nobody serves it, and nobody closes it.
+    If a server closes before a connection's task starts, Python 3.11 neither serves nor closes the connection.
     """
     loop = asyncio.get_running_loop()
     for accepting in server.sockets:
@@ -200,13 +200,13 @@ async def stop_listening(server: asyncio.Server) -> None:
 
 
 async def turns() -> None:
-    """Let the event loop finish what it has begun: connections that come or go take more than one turn."""
+    """Run four iterations of the event loop: opening or closing a connection takes more than one."""
     for _ in range(4):
         await asyncio.sleep(0)
 
 
 class Background:
-    """A background thread with an event loop, for connections that must be served at all times."""
+    """A background thread with an event loop, which serves connections while the main thread is busy."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
