@@ -1,4 +1,4 @@
-"""`python -m atled`, and the command `atled`."""
+"""The command line: `python -m atled`, and the command `atled`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from atled.jax import port
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status."""
-    parser = argparse.ArgumentParser("atled", description="Tools around atled, at the command line.")
+    """Run a command of `atled`; returns the exit status."""
+    parser = argparse.ArgumentParser("atled", description="Command line tools of atled.")
     parser.add_argument("--version", action="version", version=f"atled {atled.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="checkpoint | data | doctor | port")
     cli.add(subparsers)

@@ -33,10 +33,10 @@ def callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function for its effect, with run-time values of its arguments.
+    """Call a Python function with the run-time values of its arguments, for its side effect.
 
-    Calls happen in program order, whether `ordered` or not; under `vmap`, once for each example. The callback gets
-    global arrays: `partitioned=True` raises. `callback(ordered=True)(f, x)` is `callback(f, x, ordered=True)`.
+    Calls run in program order, whether `ordered` or not; under `vmap`, there is one call per example. The function gets
+    global arrays, so `partitioned=True` raises. `callback(ordered=True)(f, x)` is `callback(f, x, ordered=True)`.
 
     >>> import atled
     >>> seen = []
@@ -54,8 +54,8 @@ def callback(
 def _whole(name: str, partitioned: bool) -> None:
     if partitioned:
         raise NotImplementedError(
-            f"debug.{name}: it gets whole arrays; partitioned=True is not supported.\n  try: call it inside "
-            f"shard_map, for each shard."
+            f"debug.{name}: partitioned=True is not supported; the callback gets global arrays.\n  try: call it "
+            f"inside shard_map, once per shard."
         )
 
 
@@ -67,9 +67,9 @@ def print(
     skip_format_check: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Print values when the program runs: `fmt` is a format string, with `{}` and `{name}` for arguments.
+    """Print run-time values: `fmt` is a format string, with `{}` and `{name}` for the arguments.
 
-    The format is checked while tracing, or with `skip_format_check` only when it is printed.
+    The format is checked at trace time or, with `skip_format_check`, only when the values are printed.
     `print(ordered=True)(fmt, x)` is `print(fmt, x, ordered=True)`.
 
     >>> import atled
@@ -97,7 +97,7 @@ def log(
     skip_format_check: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Like `print`, to the logger `atled` at the level INFO.
+    """Like `print`, but to the logger `atled` at level INFO.
 
     >>> import atled, logging
     >>> log("x = {}", 1.5)
@@ -115,7 +115,7 @@ def log(
 
 
 def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool = True, **kwargs: Any) -> None:
-    """Print which part of an array of this shape is on which device, as `inspect.sharding` shows it.
+    """Print which slices of an array of a given shape are on which device, as `inspect.sharding` does.
 
     JAX's other arguments, such as `scale`, `min_width` and `color_map`, have no effect.
 
@@ -132,7 +132,7 @@ def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool =
 
 
 def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
-    """Print which part of an array is on which device.
+    """Print which slices of an array are on which device, as `inspect.sharding` does.
 
     >>> import atled.numpy as jnp
     >>> visualize_array_sharding(jnp.arange(4), use_color=False)
@@ -149,7 +149,7 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
-    """Call a function with the sharding of an array. Raises in compiled code, where it is not known.
+    """Call a function with the sharding of an array. Raises for traced arrays, whose sharding is not known.
 
     >>> import atled.numpy as jnp
     >>> inspect_array_sharding(jnp.arange(4), callback=lambda s: builtins.print(s.num_devices))
@@ -166,7 +166,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
 
 
 class _Anything(string.Formatter):
-    """A formatter that ignores values, to check the names of arguments."""
+    """A formatter that ignores values; it checks only that the arguments exist."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""
@@ -179,7 +179,7 @@ def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     try:
         _Anything().vformat(fmt, args, kwargs)
     except (IndexError, KeyError) as error:
-        says = f"debug.print: the format {fmt!r} asks for an argument {error} that was not given."
+        says = f"debug.print: the format {fmt!r} needs the argument {error}, which was not given."
         raise ValueError(errors.explained(says)) from None
 
 
@@ -194,10 +194,10 @@ def breakpoint(
     stdout: TextIO | None = None,
     **kwargs: Any,
 ) -> None:
-    """Stop here when the program runs, and inspect the variables of this function with their run-time values.
+    """Stop here at run time, and open a debugger with the run-time values of this function's variables.
 
-    Works under `jit`, `vmap`, `grad` and in loops. `c` continues, `q` ends the program, `h` lists all commands. JAX's
-    arguments for the debugger and frames are accepted without effect: the frame is the caller's.
+    Works under `jit`, `vmap`, `grad` and in loops. `c` continues, `q` ends the program, `h` lists all commands. The
+    frame is always the caller's; JAX's arguments for frames, such as `num_frames`, have no effect.
 
     >>> import atled, io
     >>> out = io.StringIO()
@@ -213,7 +213,7 @@ def breakpoint(
     """
     del filter_frames, num_frames, ordered, token, kwargs
     if backend not in (None, "cli"):
-        raise ValueError(f"debug.breakpoint: there is one debugger, 'cli'; got {backend!r}.")
+        raise ValueError(f"debug.breakpoint: backend must be 'cli'; got {backend!r}.")
     frame: Any = sys._getframe(1)
     while frame is not None and source.is_library_file(frame.f_code.co_filename):
         frame = frame.f_back
@@ -231,7 +231,7 @@ def breakpoint(
 
 
 class Console(cmd.Cmd):
-    """A small debugger: expressions are evaluated with the variables at the breakpoint."""
+    """The debugger of `breakpoint`: it evaluates expressions with the variables at the breakpoint."""
 
     prompt = "(atled) "
 
@@ -267,7 +267,7 @@ class Console(cmd.Cmd):
         return False
 
     def do_p(self, line: str) -> None:
-        """p expression: print its value."""
+        """p expression: print the value of an expression."""
         self.default(line)
 
     def do_l(self, line: str) -> None:
@@ -279,12 +279,12 @@ class Console(cmd.Cmd):
                 self.stdout.write(f"{'->' if n == at else '  '} {n:4} {text}")
 
     def do_a(self, line: str) -> None:
-        """a: all variables that the program computes here."""
+        """a: print all array variables of the function."""
         for name, value in self.found.items():
             self.stdout.write(f"{name} = {value!r}\n")
 
     def do_c(self, line: str) -> bool:
-        """c: go on."""
+        """c: continue the program."""
         return True
 
     def do_q(self, line: str) -> None:
@@ -293,14 +293,14 @@ class Console(cmd.Cmd):
 
 
 def _closed_tracers() -> list[Tracer]:
-    """Leaked tracers: those still alive after their transform has ended."""
+    """The leaked tracers: tracers that are alive after their transform has ended."""
     gc.collect()
-    # by type(): `isinstance` reads `__class__`, which may run foreign code
+    # type(), because `isinstance` reads `__class__`, which may run a user's code
     return [x for x in gc.get_objects() if issubclass(type(x), Tracer) and not x.interpreter.is_open]
 
 
 def check_tracer_leaks(new_val: bool = True) -> Any:
-    """`checking_leaks`, or with False a `with` block that does nothing.
+    """`checking_leaks()` if `new_val`, else a `with` block that does nothing.
 
     >>> import atled
     >>> with check_tracer_leaks():
@@ -311,10 +311,10 @@ def check_tracer_leaks(new_val: bool = True) -> Any:
 
 @contextlib.contextmanager
 def checking_leaks() -> Iterator[None]:
-    """Raise if, at the end of a `with` block, tracers that were created in it are still alive.
+    """A `with` block that raises UnexpectedTracerError at its end if tracers created in it are still alive.
 
-    A leaked tracer also raises when it is used; this finds unused ones, too. It scans all Python objects, so it is
-    slow.
+    Using a leaked tracer raises in any case; this block also finds unused ones. The block is slow, because it scans all
+    Python objects.
 
     >>> import atled
     >>> with checking_leaks():

@@ -1,8 +1,8 @@
 """Multi-process runs: start, shutdown, and communication between processes.
 
-Every process calls `initialize` before it makes an array; `devices()` then lists those of all processes. When a
-process dies or hangs, computations that need it raise `PeerLost`, which names it. `shutdown` and `initialize` may
-follow each other in the same process, with another number of processes: keep arrays as NumPy arrays in between.
+Every process calls `initialize` before it creates an array; `devices()` then lists the devices of all processes. When a
+process dies or hangs, computations that need it raise `PeerLost`, which names its rank. After `shutdown`, a process can
+call `initialize` again, with another number of processes. Keep values as NumPy arrays in between.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __dir__ = __all__.copy
 
 
 class Service:
-    """A coordinator run by another process, such as a supervisor. Made by `serve`.
+    """A coordinator that runs in this process, created by `serve`.
 
     >>> service = serve(num_processes=2)
     >>> service.address.startswith("127.0.0.1:"), service.present, service.gone
@@ -67,10 +67,10 @@ class Service:
 
 
 def serve(address: str = "127.0.0.1:0", num_processes: int = 1, *, heartbeat_timeout: float = 10) -> Service:
-    """Run the coordinator in this process, which need not be one of the ranks.
+    """Run the coordinator of a multi-process run in this process, which need not be one of the ranks.
 
-    A supervisor that serves outlives the processes that it starts, so that the death of one rank does not affect the
-    others. The processes call `initialize(service.address, ..., serve=False)`. Port 0 selects a free port.
+    A coordinator in a supervisor survives the loss of any rank, including rank 0. The ranks call
+    `initialize(service.address, ..., serve=False)`. Port 0 selects a free port.
 
     >>> service = serve("127.0.0.1:0", num_processes=2)
     >>> service.present
@@ -94,19 +94,19 @@ def initialize(
     """Join a multi-process run. Returns when all processes have joined; call it before the first array is created.
 
     Missing arguments are read from the environment: `ATLED_COORDINATOR`, `ATLED_NUM_PROCESSES`, `ATLED_PROCESS_ID` and
-    `ATLED_SERVE`, or what SLURM, Open MPI, Kubernetes or Cloud TPU have set. The processes must share a secret:
-    `ATLED_TOKEN`, the file `ATLED_TOKEN_FILE`, or a file in the user's cache directory, created on first use.
+        `ATLED_SERVE`, or the variables of SLURM, Open MPI, Kubernetes or Cloud TPU. The processes must share a secret:
+        `ATLED_TOKEN`, the file `ATLED_TOKEN_FILE`, or a file in the user's cache directory, created on first use.
 
     Args:
-        coordinator_address: `host:port` of the coordinator; rank 0 runs it, unless another process does.
-        local_device_ids: the GPUs of this machine that this process may use.
-        initialization_timeout: seconds to wait for the others.
+        coordinator_address: `host:port` of the coordinator, which rank 0 runs unless another process serves there.
+        local_device_ids: ids of the GPUs of this machine that this process may use.
+        initialization_timeout: seconds to wait for the other processes.
         heartbeat_timeout: seconds without a heartbeat after which a process counts as lost. A process that exits is
-            detected at once. The coordinator's value applies.
-        serve: False if a supervisor serves at the address (see `serve`), True if rank 0 must.
+            detected at once. The coordinator's value applies to all processes.
+        serve: False if a supervisor serves at the address (see `serve`), True if rank 0 must serve there.
 
     Raises:
-        TimeoutError: if not all processes join; it lists the missing ranks.
+        TimeoutError: if not all processes join in time; the message lists the missing ranks.
 
     >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)  # of n processes, each gives its own process_id
     >>> is_initialized()
@@ -137,8 +137,8 @@ def initialize(
         _close(hub)
         raise TimeoutError(
             f"distributed.initialize: process {rank} waited {initialization_timeout:g} s at {address} for "
-            f"{size} processes; {error}\n  try: start the processes that are missing with the same "
-            "coordinator_address; rank 0, or the process that called distributed.serve, serves there; or raise "
+            f"{size} processes; {error}\n  try: start the missing processes with the same coordinator_address, "
+            "where rank 0 or the process that called distributed.serve runs the coordinator; or raise "
             "initialization_timeout."
         ) from None
     except Refused as error:
@@ -190,8 +190,8 @@ def _check_arguments(address: Any, size: Any, rank: Any, launcher: str) -> None:
         raise RuntimeError(
             "distributed.initialize: the devices are already in use, because an array was created or a "
             "function was run."
-            "\n  try: call it first in the program; or turn the arrays into NumPy arrays, call distributed.shutdown(), "
-            "which releases the devices, and then distributed.initialize."
+            "\n  try: call it first in the program; or convert arrays to NumPy arrays, call distributed.shutdown(), "
+            "which releases the devices, and call distributed.initialize again."
         )
 
 
@@ -217,7 +217,7 @@ def _hub(function: str, host: str, port: int, size: int, heartbeat: float, home:
 
 
 def _own_hub(host: str, port: int, size: int, heartbeat: float, serve: bool | None) -> Hub | None:
-    """The hub that rank 0 runs; None if another process already serves at the address."""
+    """Start the hub in the process of rank 0; None if another process already serves at the address."""
     try:
         return _hub("initialize", host, port, size, heartbeat, 0)
     except OSError as error:
@@ -241,7 +241,7 @@ def is_initialized() -> bool:
 
 
 def lost() -> dict[int, str]:
-    """The ranks that died, hang or cannot be reached, and why.
+    """The ranks that died, hang or cannot be reached, with the reason for each.
 
     >>> lost()
     {}
@@ -253,8 +253,8 @@ def lost() -> dict[int, str]:
 def shutdown(timeout: float = 30) -> None:
     """Leave the run, after waiting at most `timeout` seconds for the other processes to do the same.
 
-    Drops the devices and all compiled programs, so that `initialize` may follow. Remaining arrays can be read but not
-    used: keep values as NumPy arrays. If a process is lost, `shutdown` does not wait.
+    Drops the devices and all compiled programs, so the process can call `initialize` again. Existing arrays can be
+    read, but not used in computations. If a process is lost, `shutdown` does not wait.
 
     >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
     >>> shutdown()
@@ -278,12 +278,12 @@ def shutdown(timeout: float = 30) -> None:
             raise
     processes.end()
     if late is not None:
-        warnings.warn(f"distributed.shutdown: this process left without the others. {late}", stacklevel=2)
+        warnings.warn(f"distributed.shutdown: this process left before the others. {late}", stacklevel=2)
 
 
 @atexit.register
 def _at_exit() -> None:
-    """Leave at exit; if an exception ended the program, the other processes are notified at once."""
+    """Leave the run at exit; if an exception ended the program, notify the other processes at once."""
     error = getattr(sys, "last_value", None)
     world = processes.world()
     if world is None:
@@ -295,14 +295,14 @@ def _at_exit() -> None:
             warnings.simplefilter("ignore")
             with contextlib.suppress(ProgramMismatch):  # reported below
                 shutdown()
-        if world.member.mismatch:  # the results are wrong, and atexit functions cannot set the exit status
+        if world.member.mismatch:  # results may be wrong; an atexit function can set the exit status only this way
             print(f"distributed: {world.member.mismatch}", file=sys.stderr)
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1)
 
 
-# -- talking to the others ---------------------------------------------------------------------------------------------
+# -- communication ----------------------------------------------------------------------------------------------------
 
 
 def _world(function: str) -> processes.World:
@@ -316,7 +316,7 @@ def _world(function: str) -> processes.World:
 
 
 def barrier(name: str = "barrier", timeout: float = 60, ranks: Sequence[int] = ()) -> None:
-    """Wait for all processes, or for `ranks`; raises TimeoutError that lists the missing ranks.
+    """Wait until all processes, or those in `ranks`, call this; raises a TimeoutError that lists the missing ranks.
 
     >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
     >>> barrier("data is ready", timeout=10)  # returns when all processes are here
@@ -326,7 +326,7 @@ def barrier(name: str = "barrier", timeout: float = 60, ranks: Sequence[int] = (
 
 
 def sync(name: str = "sync") -> None:
-    """Wait for all processes without a time limit; raises PeerLost if one is lost.
+    """Wait without a time limit until all processes call this; raises PeerLost if a process is lost.
 
     >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
     >>> sync("step 100")  # returns when all processes are here, however long that takes
@@ -336,9 +336,9 @@ def sync(name: str = "sync") -> None:
 
 
 def broadcast(x: Any, source: int = 0, timeout: float = 300) -> Any:
-    """Broadcast the tree of rank `source` to all processes, as NumPy arrays.
+    """Broadcast the pytree of rank `source` to all processes, as NumPy arrays.
 
-    Every process passes a tree of the same structure, shapes and dtypes; the values of the others do not matter.
+    Every process passes a pytree of the same structure, shapes and dtypes; only the values of rank `source` are used.
 
     >>> import numpy as np
     >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
@@ -354,7 +354,7 @@ def broadcast(x: Any, source: int = 0, timeout: float = 300) -> Any:
 
 
 def gather(x: Any, timeout: float = 300) -> Any:
-    """The trees of all processes, stacked along a new first axis, as NumPy arrays; every process gets them all.
+    """The pytrees of all processes as NumPy arrays, stacked along a new first axis; every process gets the result.
 
     >>> import numpy as np
     >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
@@ -371,7 +371,7 @@ all_gather = gather
 
 
 def _collected(world: processes.World, name: str, x: Any, timeout: float, gives: Any, is_giver: bool) -> list[Any]:
-    """The trees of the contributing ranks; None for the others."""
+    """The pytrees of the contributing ranks by rank, None for other ranks."""
     leaves, structure = tree.flatten(x)
     arrays = [np.asarray(leaf) for leaf in leaves]
     described = [str(structure), *[str(type_of(a)) for a in arrays]]
@@ -415,7 +415,7 @@ def _from_bytes(data: bytes, like: list[np.ndarray], structure: Any) -> Any:
 
 
 class Store:
-    """A key-value store shared by all processes. `distributed.store` is that of the current run.
+    """A key-value store shared by all processes; `distributed.store` is the store of the current run.
 
     >>> initialize("127.0.0.1:0", num_processes=1, process_id=0)
     >>> store.set("best", "0.91")
@@ -431,23 +431,23 @@ class Store:
             raise KeyError(f"distributed.store.set: the key {key!r} is already set, and overwrite=False.")
 
     def get(self, key: str, timeout: float = 60) -> bytes:
-        """The value of a key; waits until it is set."""
+        """The value of a key; waits at most `timeout` seconds until it is set."""
         message, data = self._ask("get", {"key": key, "timeout": timeout})
         if message.get("error"):
             raise TimeoutError(f"distributed.store.get: {key!r} was not set within {timeout:g} s.")
         return data
 
     def try_get(self, key: str, default: Any = None) -> Any:
-        """The value of a key, or None if it is not set."""
+        """The value of a key, or `default` if it is not set."""
         message, data = self._ask("get", {"key": key, "timeout": 0})
         return default if message.get("error") else data
 
     def delete(self, key: str) -> None:
-        """Delete a key, and all keys that begin with it and a slash."""
+        """Delete a key, and all keys that begin with the key and a slash."""
         self._ask("delete", {"key": key})
 
     def increment(self, key: str, by: int = 1) -> int:
-        """Add to a counter, initially zero, and return the sum, atomically: no two processes get the same value."""
+        """Atomically add to a counter, initially zero, and return the sum: no two processes get the same value."""
         message, _ = self._ask("increment", {"key": key, "by": by})
         if message.get("error"):
             raise ValueError(f"distributed.store.increment: the value of {key!r} is not an integer.")

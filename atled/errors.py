@@ -1,4 +1,4 @@
-"""The exceptions of the library. The docstring of each exception explains it."""
+"""The exceptions of the library; the docstring of each explains its cause."""
 
 from atled.core.dtypes import PromotionError as TypePromotionError
 from atled.core.errors import (

@@ -1,7 +1,7 @@
-"""Exported functions: traced once, stored as versioned StableHLO, callable anywhere without their source.
+"""Exported functions: traced once, stored as versioned StableHLO, callable in other processes without their source.
 
-A file is a magic line, a checksum, a JSON header (names, types, trees) and the data: closed-over arrays, then the
-module. Nothing in a file is executed or unpickled before the checksum and the header have been checked.
+A file has a magic line, a checksum, a JSON header (names, types, pytree structures), closed-over arrays, and the
+module. The checksum is verified before the header is parsed, and nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ __all__ = [
     "register_namedtuple_serialization", "register_pytree_node_serialization",
 ]  # fmt: skip
 __dir__ = __all__.copy
-_MAGIC = b"atled.export.1\n"
-# the first bytes of our files
+_MAGIC = b"atled.export.1\n"  # the first bytes of files
 minimum_supported_calling_convention_version = maximum_supported_calling_convention_version = 1
 _CUSTOM_CALL = re.compile(r'custom_call @(?:"([^"]*)"|([\w$.-]+))')
 
 
 class DisabledSafetyCheck:
-    """A safety check of `export` to disable, such as that for calls of functions registered with `ffi`.
+    """A safety check that `export` should not make, such as the check for calls of `ffi` functions.
 
     >>> DisabledSafetyCheck.custom_call("rms").is_custom_call()
     'rms'
@@ -48,16 +47,16 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """Disables the platform check; has no effect, since loading does not check the platform."""
+        """The check of the platform; it has no effect, because loading does not check the platform."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Allows calls of the custom call target of this name, which must be registered where the function runs."""
+        """The check for calls of a custom call target; the process that runs the function must have registered it."""
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """The name of the custom call target; None for other checks."""
+        """The name of the custom call target, or None for other checks."""
         return self._impl.partition(":")[2] or None
 
     def __eq__(self, other: object) -> bool:
@@ -71,17 +70,17 @@ class DisabledSafetyCheck:
 
 
 class CallExported(Op):
-    """Runs an exported function."""
+    """Calls an exported function."""
 
     gives_tuple = True
     data: bytes
     function: str
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
-    captured: int = 0  # so many of the inputs come from the file
+    captured: int = 0  # number of inputs that are closed-over arrays
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
-        """The types of the results; the operands must have the types that the function was exported for."""
+        """The types of the results; raises unless the operands have the types that the function was exported for."""
         if [t.strong() for t in types] != [t.strong() for t in self.inputs]:
             wanted, got = list(self.inputs)[self.captured :], list(types)[self.captured :]
             raise TypeError(
@@ -116,7 +115,7 @@ class Exported:
         self.in_structure, self.out_structure = in_structure, out_structure
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function."""
+        """Call the exported function with arguments of the structure and types that it was exported for."""
         leaves, structure = tree.flatten((args, kwargs))
         if structure != self.in_structure:
             raise TypeError(f"{self.name}: exported for arguments {self.in_structure}; got {structure}.")
@@ -125,7 +124,7 @@ class Exported:
         return self.out_structure.unflatten(bind(op, *[as_array(x) for x in self.captured], *leaves))
 
     def serialize(self) -> bytes:
-        """The function as bytes."""
+        """The exported function as bytes, for `deserialize`."""
         header = {
             "name": self.name,
             "inputs": [_type_to_json(t) for t in self.in_types],
@@ -143,13 +142,13 @@ class Exported:
 def export(
     fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None, disabled_checks: Sequence[Any] = ()
 ) -> Callable[..., Exported]:
-    """A function that traces a jitted function for its arguments, and returns it as an `Exported`.
+    """A function that traces `fun_jit` for its arguments, and returns an `Exported`.
 
-    The function is exported for the current platform; `platforms` may not name others. Shapes are static: symbolic
-    sizes, such as a batch size that is chosen later, are not supported. Export the function once for each size, or pad.
-    Arrays that the function closes over are stored with it, and so is a model or the model of a method.
-    Calls of functions that are registered with `ffi` are an error, unless `disabled_checks` lets them pass: see
-    `DisabledSafetyCheck`.
+    `fun_jit` must be made by `jit`. The function is exported for the current platform; `platforms` may not name others.
+    Shapes are static; symbolic sizes, such as a batch size that is chosen later, are not supported. Export the function
+    once for each size, or pad. Arrays that the function closes over are stored with it, and so is a model, or the model
+    of a method. Calls of functions that are registered with `ffi` are an error, unless `disabled_checks` has a
+    `DisabledSafetyCheck` for them.
 
     >>> import atled, atled.numpy as jnp
     >>> saved = export(atled.jit(jnp.sin))(jnp.zeros(2)).serialize()
@@ -157,7 +156,9 @@ def export(
     Array([0., 0.], dtype=float32)
     """
     if platforms is not None and tuple(platforms) != (default_export_platform(),):
-        raise NotImplementedError(f"export: the platform is {default_export_platform()!r}; got {list(platforms)}.")
+        raise NotImplementedError(
+            f"export: platforms must be [{default_export_platform()!r}], the current platform; got {list(platforms)}."
+        )
     if not hasattr(fun_jit, "trace"):
         raise TypeError("export: a function made by jit is needed; write export(jit(f))(...).")
 
@@ -168,10 +169,10 @@ def export(
         trace = traced._traced
         module = stablehlo.build(trace.program, client.default_backend(), has_calls=False)
         if module.callbacks:
-            raise TypeError(f"export: {trace.name} calls back into Python (a callback), which cannot be exported.")
+            raise TypeError(f"export: {trace.name} has a callback to Python, which cannot be exported.")
         if module.uses:
             raise NotImplementedError(
-                f"export: {trace.name} uses {', '.join(sorted(module.uses))}, which exists only inside this library."
+                f"export: {trace.name} uses {', '.join(sorted(module.uses))}, which other processes cannot run."
             )
         allowed = {c.is_custom_call() for c in disabled_checks}
         text = stablehlo.module_text(module)
@@ -196,7 +197,7 @@ def export(
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """Load a function written by `serialize`; raises if the checksum does not match.
+    """Load an exported function from the bytes of `serialize`; raises if the checksum does not match.
 
     >>> import atled, atled.numpy as jnp
     >>> blob = export(atled.jit(lambda x: 2 * x))(jnp.ones(3)).serialize()
@@ -223,9 +224,9 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     return Exported(header["name"], data, captured, inputs, outputs, *structures)
 
 
-# by class: its name in files, and how its static data is written
+# class -> its name in files, and the function that writes its static data
 _written: dict[type, tuple[str, Callable[[Any], bytes]]] = {}
-_read: dict[str, Callable[[bytes, Any], tree.TreeDef]] = {}  # by name in files
+_read: dict[str, Callable[[bytes, Any], tree.TreeDef]] = {}  # name in files -> function that reads a node
 
 
 def register_pytree_node_serialization(
@@ -236,10 +237,10 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Sequence[Any]], Any] | None = None,
 ) -> type:
-    """Register the serialization of a node class: its static data as bytes, under a name.
+    """Register how a pytree node class is serialized: under a name, with its static data as bytes.
 
-    `from_children` makes a node from static data and children; by default, the function that the class was registered
-    with as a pytree node.
+    `from_children` makes a node from static data and children; the default is the function that the class was
+    registered with as a pytree node.
 
     >>> class Pair:
     ...     def __init__(self, a, b):
@@ -267,7 +268,7 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: Any, *, serialized_name: str) -> Any:
-    """Register the name of a namedtuple in files.
+    """Register a namedtuple class for serialization, under a name.
 
     >>> import collections
     >>> Point = collections.namedtuple("Point", ["x", "y"])
@@ -321,7 +322,7 @@ def _tree_to_json(s: tree.TreeDef) -> Any:
     raise NotImplementedError(
         f"export: trees of dicts, lists, tuples and None can be exported; got a {s.kind.__name__}."
         "\n  try: export(jit(model)), which stores the model with the function; for other classes "
-        "register_pytree_node_serialization or register_namedtuple_serialization, which say how to write it."
+        "register_pytree_node_serialization or register_namedtuple_serialization, which define its serialization."
     )
 
 

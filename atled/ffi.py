@@ -1,12 +1,12 @@
 """Foreign functions (FFI) in compiled programs, with the API of `jax.ffi`.
 
-A function is written against the headers in `include_dir()`, registered under a name, and called by it:
+Compile a function against the headers in `include_dir()`, register it under a name, and call it by this name:
 
     library = ctypes.CDLL("./rms.so")
     ffi.register_ffi_target("rms", ffi.pycapsule(library.Rms))
     y = ffi.ffi_call("rms", atled.ShapeDtypeStruct(x.shape, x.dtype))(x, eps=np.float32(1e-5))
 
-A name refers to a function of this process only, so programs with such calls are not cached on disk.
+Names are valid in one process only, so programs with such calls are not cached on disk.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ include_dir = ffi_targets.include_dir
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """A function of a library loaded by `ctypes`, as a capsule for the engine.
+    """A function of a library loaded by `ctypes`, as a PyCapsule for `register_ffi_target`.
 
     >>> import ctypes
     >>> type(pycapsule(ctypes.CDLL(None).abs)).__name__
@@ -53,10 +53,10 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
-    """Register a function with the engine, so that `ffi_call` finds it by its name.
+    """Register a function under the name that `ffi_call` takes.
 
-    `fn` is a capsule, or a dictionary of capsules by stage: `instantiate`, `prepare`, `initialize`, `execute`. The
-    function that is registered under a name cannot be changed afterwards.
+    `fn` is a capsule, or a dictionary of capsules by stage: `instantiate`, `prepare`, `initialize`, `execute`. A name
+        cannot be registered again with another function.
 
     >>> import atled, numpy as np
     >>> from jaxlib.cpu import _lapack  # has compiled functions
@@ -73,7 +73,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
     """Register a C++ type for state that functions keep between calls.
 
-    `type_registration` has capsules with pointers to the type's number, `type_id`, and to its description, `type_info`.
+    `type_registration` is a dict of capsules with pointers: `type_id` to the type's id, `type_info` to its description.
 
     >>> number, info = ctypes.c_int64(0), (ctypes.c_void_p * 4)()  # here, a type without functions
     >>> where = {"type_id": pycapsule(ctypes.addressof(number)), "type_info": pycapsule(ctypes.addressof(info))}
@@ -86,7 +86,7 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """The old form of `register_ffi_type`, which the engine no longer supports.
+    """Raise ValueError: the engine no longer supports this old form of `register_ffi_type`.
 
     >>> try:
     ...     register_ffi_type_id("state", 1)
@@ -102,7 +102,7 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Declare that a function is batched over leading axes, so that each device may call it for its shard of a batch.
+    """Declare that a function is batched over leading axes, so each device may call it for its shard of a batch.
 
     The batch axes are those that `vmap` adds to all arguments, as with `vmap_method="broadcast_all"`.
 
@@ -125,7 +125,7 @@ def _only_cpu(where: str, platform: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Target:
-    """The target of a call. The name is valid in this process only, so it has no fingerprint."""
+    """The target and options of a call, without a fingerprint, because the name is valid in this process only."""
 
     name: str
     has_side_effect: bool
@@ -137,14 +137,14 @@ class _Target:
 
 
 class FfiCall(Op):
-    """Calls a registered function; layouts list axes from the fastest to the slowest."""
+    """Calls a registered function; layouts list axes from minor (fastest) to major (slowest)."""
 
     gives_tuple = True
     target: _Target
     types: tuple[ArrayType, ...]
     input_layouts: tuple[tuple[int, ...], ...]
     output_layouts: tuple[tuple[int, ...], ...]
-    batch_axes: int = 0  # leading axes that all operands and results have
+    batch_axes: int = 0  # number of leading batch axes of all operands and results
 
     @property
     def has_effect(self) -> bool:  # type: ignore[override]
@@ -221,7 +221,7 @@ class FfiCall(Op):
 
 
 def _behind(order: Sequence[int]) -> tuple[int, ...]:
-    """The layout of an array with a new first axis, which is the slowest."""
+    """The layout of an array with a new first axis, as the major axis."""
     return (*[axis + 1 for axis in order], 0)
 
 
@@ -237,13 +237,13 @@ def ffi_call(
     custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Any]:
-    """A function that calls a registered function with arrays; its keyword arguments are attributes.
+    """A function that calls a registered function with arrays, and with its keyword arguments as attributes.
 
-    `result_shape_dtypes` is a `ShapeDtypeStruct`, or a sequence of them for several results. The call itself has no
-    derivative. `vmap_method` says what happens under `vmap`: `"sequential"` makes one call per example, `"expand_dims"`
-    and `"broadcast_all"` one call with one more leading axis. Layouts name the axes from the slowest to the fastest;
-    arrays are converted to them first. `input_output_aliases` says which results are written over which arguments;
-    where an argument is still needed, the compiler passes a copy.
+    `result_shape_dtypes` is a `ShapeDtypeStruct`, or a sequence of them for several results. A call has no derivative.
+    `vmap_method` selects the batching rule: `"sequential"` makes one call per example, `"expand_dims"` and
+    `"broadcast_all"` one call with one more leading axis. Layouts list axes from major (slowest) to minor; arguments
+    are converted to them. `input_output_aliases` maps arguments to results that may reuse their buffers; the compiler
+    passes a copy of an argument that is still needed.
 
     >>> import atled, numpy as np
     >>> from jaxlib.cpu import _lapack  # has compiled functions
@@ -296,7 +296,7 @@ def _caller(
 
 
 def _kept(name: str, value: Any) -> Any:
-    """An immutable copy of an attribute."""
+    """The value of an attribute, with arrays copied; raises TypeError if its type is not supported."""
     if isinstance(value, np.ndarray):
         return np.array(value)
     if isinstance(value, dict):
@@ -319,10 +319,10 @@ def _orders(what: str, types: Sequence[ArrayType], layouts: Any) -> tuple[tuple[
 
 
 def _order(t: ArrayType, layout: Any, tiling: Any) -> tuple[int, ...]:
-    """The axes of an array from the slowest to the fastest."""
+    """The axes of an array from major (slowest) to minor, by default in order."""
     axes = tuple(range(t.ndim)) if layout is None else tuple(layout)
     if sorted(axes) != list(range(t.ndim)) or tiling is not None:
-        raise ValueError(f"ffi_call: the layout of {t} names each of its axes once, without tiles; got {layout!r}.")
+        raise ValueError(f"ffi_call: the layout of {t} must name each axis once, without tiles; got {layout!r}.")
     return axes
 
 
@@ -343,7 +343,7 @@ def _check_aliases(
 
 
 def minor_to_major(types: Sequence[Any], layouts: Sequence[Any] | None) -> list[tuple[int, ...]]:
-    """Layouts as the engine lists them, from the fastest axis to the slowest; None is row-major."""
+    """Layouts in the engine's order, from the minor (fastest) to the major axis, with None as row-major."""
     orders: list[tuple[int, ...]] = []
     for t, layout in zip(types, [None] * len(types) if layouts is None else layouts):
         if layout is None:

@@ -1,7 +1,7 @@
 """Image resampling: `resize` and `scale_and_translate`.
 
-Along each axis, every element of the result is a weighted sum of nearby elements of the image; the weights of each axis
-form a matrix, and the image is multiplied by one matrix after the other.
+Along each axis, every element of the result is a weighted sum of nearby elements of the image. The weights of an axis
+form a matrix; the image is multiplied by the matrix of each axis in turn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __dir__ = __all__.copy
 
 
 class ResizeMethod(enum.Enum):
-    """The interpolation method: nearest neighbour, a kernel, or area.
+    """The interpolation method: nearest neighbor, a kernel, or area.
 
     >>> ResizeMethod.from_string("bilinear")
     <ResizeMethod.LINEAR: 1>
@@ -43,7 +43,7 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """The method with a name, in lower case."""
+        """The method with the given name, which must be in lower case."""
         if s not in _METHODS:
             names = ", ".join(map(repr, _METHODS))
             raise ValueError(errors.explained(f"ResizeMethod: unknown method {s!r}; names are {names}."))
@@ -59,9 +59,9 @@ _METHODS = {
     **dict.fromkeys(("cubic-pytorch", "bicubic-pytorch"), ResizeMethod.CUBIC_PYTORCH),
     "area": ResizeMethod.AREA,
 }
-_LEAST = 1000 * float(np.finfo(np.float32).eps)  # below this sum of weights, a point is outside of the image
+_LEAST = 1000 * float(np.finfo(np.float32).eps)  # a point whose weights have a smaller sum is outside of the image
 
-# -- kernels, functions of a distance that is not negative -----------------------------------------------------------
+# -- kernels: functions of a nonnegative distance ---------------------------------------------------------------------
 
 
 def _triangle(x: Any) -> Any:
@@ -73,7 +73,7 @@ def _lanczos(radius: int) -> Callable[[Any], Any]:
 
 
 def _cubic(a: float) -> Callable[[Any], Any]:
-    """Keys' piecewise cubic kernel (1981), of slope `a` where the first piece meets the second."""
+    """Keys' piecewise cubic kernel (1981), with slope `a` at distance 1, where its pieces meet."""
 
     def kernel(x: Any) -> Any:
         near = 1 + x * x * ((a + 2) * x - (a + 3))
@@ -91,16 +91,16 @@ _KERNELS = {
     ResizeMethod.CUBIC_PYTORCH: _cubic(-0.75),
 }
 
-# -- the weights of an axis ------------------------------------------------------------------------------------------
+# -- weights of an axis -----------------------------------------------------------------------------------------------
 
 
 def _weights(m: int, n: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool) -> Any:
-    """The weight of each of m elements for each of n elements of the result, in the dtype of `scale`."""
+    """An (m, n) matrix: the weight of each element of the image's axis in each element of the result."""
     dtype = type_of(scale).dtype
     inverse = 1 / scale
-    # function of 0, 1, ...
+    # the coordinates of the result's elements in the image
     middle = (np.arange(n, dtype=dtype) + np.asarray(0.5, dtype)) * inverse - shift * inverse - 0.5
-    margin = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0  # the radius of the kernel
+    margin = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0  # elements beyond each border: the kernel's radius
     places = np.arange(-margin, m + margin).astype(dtype)[:, None]
     if method is ResizeMethod.AREA:
         half = 0.5 * abs(inverse)
@@ -114,7 +114,7 @@ def _weights(m: int, n: int, scale: Any, shift: Any, method: ResizeMethod, antia
     if not margin:
         is_inside = is_inside & (middle >= -0.5) & (middle <= m - 0.5)
     weights = jnp.where(is_inside, weights / jnp.where(is_inside, total, 1), 0)
-    if margin:  # edge elements are repeated beyond the border
+    if margin:  # elements beyond a border repeat the edge element
         before, after = jnp.sum(weights[:margin], axis=0), jnp.sum(weights[margin + m :], axis=0)
         weights = weights[margin : margin + m].at[0].add(before).at[-1].add(after)
     return weights
@@ -124,7 +124,7 @@ def _weights(m: int, n: int, scale: Any, shift: Any, method: ResizeMethod, antia
 def _resampled(
     image: Any, scales: Any, shifts: Any, dims: Any, axes: Any, method: Any, antialias: bool, precision: Any
 ) -> Any:
-    """An image multiplied by the weights of its axes; axes that shrink come first."""
+    """An image multiplied by the weight matrix of each axis in `axes`, the axes that shrink most first."""
     (image,) = promote_inexact("resize", image)
     t = type_of(image)
     image = jnp.asarray(image)
@@ -141,7 +141,7 @@ def _nearest(image: Any, dims: tuple[int, ...]) -> Any:
     image = jnp.asarray(image)
     for axis, (m, n) in enumerate(zip(image.shape, dims, strict=True)):
         if m != n:
-            # rounded as in JAX, which breaks ties between two equally near elements
+            # rounded as in JAX, so ties between two equally near elements give the same element
             step = np.float32(m) * (np.float32(1) / np.float32(max(n, 1)))
             index = np.minimum(np.floor((np.arange(n, dtype=np.float32) + 0.5) * step), m - 1).astype(np.int32)
             image = image[(slice(None),) * axis + (index,)]
@@ -152,7 +152,7 @@ def _nearest(image: Any, dims: tuple[int, ...]) -> Any:
 
 
 def _checked(name: str, image: Any, shape: Any, method: Any) -> tuple[tuple[int, ...], ResizeMethod]:
-    """The requested shape and method."""
+    """The requested shape as a tuple, and the method as a `ResizeMethod`; raises if they do not fit the image."""
     t = operand_type(name, image)
     dims = static_shape(name, shape)
     if len(dims) != t.ndim:
@@ -161,7 +161,7 @@ def _checked(name: str, image: Any, shape: Any, method: Any) -> tuple[tuple[int,
             errors.explained(says, "the image's own length for axes that do not change, such as channels.")
         )
     if any([m == 0 < n for m, n in zip(t.shape, dims, strict=True)]):
-        says = f"{name}: an axis without elements gives none; got {t} (shape {t.shape}) for shape {dims}."
+        says = f"{name}: an empty axis cannot be resized; got {t} (shape {t.shape}) for shape {dims}."
         raise ValueError(errors.explained(says))
     method = ResizeMethod.from_string(method) if isinstance(method, str) else method
     if not isinstance(method, ResizeMethod):
@@ -181,11 +181,11 @@ def resize(
     antialias: bool = True,
     precision: PrecisionLike = Precision.HIGHEST,
 ) -> Array:
-    """Resize an image to a shape, with a length for each axis; axes of equal length are unchanged.
+    """Resize an image to a shape, which has a length for each axis; axes whose length stays the same are unchanged.
 
     The method is a `ResizeMethod` or its name: "nearest", "linear", "cubic", "lanczos3", "lanczos5", "area", or
-    "cubic-pytorch", which without `antialias` matches PyTorch. All but "nearest" return floating point. With
-    `antialias`, the kernel is widened where an axis shrinks, so that every element of the image contributes.
+    "cubic-pytorch", which without `antialias` matches PyTorch. All methods but "nearest" return floating point. With
+    `antialias`, the kernel is widened along axes that shrink, so every element of the image contributes.
 
     >>> import atled.numpy as jnp
     >>> resize(jnp.array([[0.0, 2.0, 4.0, 6.0]]), (1, 2), "linear", antialias=False)
@@ -215,8 +215,8 @@ def scale_and_translate(
     """Scale and translate an image along the axes `spatial_dims`; the result has the given shape.
 
     The point at x along axis `spatial_dims[i]` of the image is at `x * scale[i] + translation[i]` in the result;
-    the center of the first element is at 0.5. Outside of the image, the result is 0. Derivatives with respect to
-    `scale` and `translation` are defined. Methods are those of `resize`, except "nearest".
+    the center of the first element is at 0.5. Points outside of the image are 0. The result is differentiable with
+    respect to `scale` and `translation`. The methods are those of `resize` except "nearest".
 
     >>> import atled.numpy as jnp
     >>> row, one = jnp.array([[1.0, 2.0, 3.0]]), jnp.array([1.0])

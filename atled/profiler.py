@@ -1,4 +1,4 @@
-"""Profiling, in the formats of TensorBoard, XProf and Perfetto.
+"""Profiles of programs, in the formats of TensorBoard, XProf and Perfetto.
 
 >>> import tempfile, atled, atled.numpy as jnp
 >>> with tempfile.TemporaryDirectory() as place, trace(place):
@@ -28,7 +28,7 @@ __all__ = [
 __dir__ = __all__.copy
 
 _lock = threading.Lock()
-_session: list[Any] = []  # the running profile, and its output directory
+_session: list[Any] = []  # the running session, its output directory, and whether to write for Perfetto
 _server: list[Any] = []
 
 
@@ -38,12 +38,12 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> None:
-    """Begin a profile; `stop_trace` writes it to a directory, which `tensorboard --logdir` opens.
+    """Start a profile, which `stop_trace` writes to the directory `log_dir`, for `tensorboard --logdir`.
 
     Args:
-        create_perfetto_link: not supported: it would serve the file to a web page.
-        create_perfetto_trace: write `perfetto_trace.json.gz`, too, for ui.perfetto.dev.
-        profiler_options: a `ProfileOptions`, the trace levels of Python, host and devices.
+        create_perfetto_link: must be False; serving the file to a web page is not supported.
+        create_perfetto_trace: whether to write `perfetto_trace.json.gz`, too, for ui.perfetto.dev.
+        profiler_options: a `ProfileOptions` with the trace levels of Python, host and devices.
 
     >>> import os, tempfile, atled.numpy as jnp
     >>> place = tempfile.TemporaryDirectory()
@@ -70,7 +70,7 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """End the profile, and write it.
+    """Stop the profile of `start_trace`, and write it to its directory.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as place:
@@ -81,7 +81,7 @@ def stop_trace() -> None:
     """
     with _lock:
         if not _session:
-            raise RuntimeError("profiler.stop_trace: no profile was begun.\n  try: profiler.start_trace(directory).")
+            raise RuntimeError("profiler.stop_trace: no profile was started.\n  try: profiler.start_trace(directory).")
         (session, place, is_for_perfetto), _session[:] = tuple(_session), []
         session.stop_and_export(place)
     if is_for_perfetto:
@@ -89,7 +89,7 @@ def stop_trace() -> None:
 
 
 def _for_perfetto(place: str) -> None:
-    """Write the newest profile in Perfetto's format, next to it."""
+    """Write the newest profile in a directory as `perfetto_trace.json.gz`, next to its other files."""
     traces = sorted(glob.glob(os.path.join(glob.escape(place), "plugins", "profile", "*", "*.trace.json.gz")))
     if traces:
         with gzip.open(traces[-1], "rb") as events:
@@ -105,7 +105,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> Iterator[None]:
-    """A `with` block that is profiled, as between `start_trace` and `stop_trace`.
+    """A `with` block that calls `start_trace` and `stop_trace` around its body.
 
     >>> import os, tempfile, atled.numpy as jnp
     >>> with tempfile.TemporaryDirectory() as place:
@@ -142,7 +142,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any) -> Callable[..., Any]:
-    """Decorator: calls of the function appear in profiles under its name, or another.
+    """A decorator that makes calls of a function appear in profiles, under the function's name or `name`.
 
     >>> annotate_function(abs, name="size")(-1)
     1
@@ -167,7 +167,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
 
 def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None) -> None:
-    """Write `device_memory_profile` to a file.
+    """Write the result of `device_memory_profile` to a file.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as place:
@@ -180,7 +180,7 @@ def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | 
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Serve profiles to viewers on this machine at a port, until `stop_server`.
+    """Start a server from which viewers such as TensorBoard capture profiles, at a port of this machine.
 
     >>> import socket
     >>> with socket.socket() as free:

@@ -1,6 +1,6 @@
-"""The settings: read one, change it for the process, or override it in a `with` block.
+"""Settings: read one, change it for the process, or override it in a `with` block.
 
-Each is also read from the environment, `ATLED_X64=1`. They are listed in the guide, with what they do.
+The environment sets initial values, such as `ATLED_X64=1`. The guide lists all settings.
 
 >>> import atled
 >>> atled.settings.read("x64")

@@ -1,4 +1,4 @@
-"""Meshes of devices, and how arrays are split over them."""
+"""Device meshes, and the shardings of arrays over them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ P = PartitionSpec
 
 
 def get_mesh() -> Mesh:
-    """The current mesh, or an `empty` one without devices. Available while tracing.
+    """The current mesh, or an `empty` mesh without devices if none is set. Works while tracing.
 
     >>> import atled
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -42,7 +42,7 @@ def get_mesh() -> Mesh:
 
 @dataclasses.dataclass(frozen=True)
 class AbstractDevice:
-    """The kind of device that an abstract mesh is meant for.
+    """The kind of device of an abstract mesh.
 
     >>> AbstractMesh((2,), ("i",), abstract_device=AbstractDevice("TPU v5e", 1, "tpu")).abstract_device.platform
     'tpu'
@@ -78,17 +78,17 @@ class AbstractMesh:
 
     @property
     def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
-        """Names and sizes."""
+        """The names and sizes of the axes, as pairs."""
         return tuple(self.shape.items())
 
     @property
     def size(self) -> int:
-        """How many devices such a mesh has."""
+        """The number of devices of a mesh with these axes."""
         return math.prod(self.axis_sizes)
 
     @property
     def empty(self) -> bool:
-        """Whether there are no axes."""
+        """Whether the mesh has no axes."""
         return not self.axis_names
 
     @property
@@ -111,7 +111,7 @@ class AbstractMesh:
         return f"AbstractMesh({axes})"
 
 
-get_abstract_mesh = get_mesh  # the current mesh serves for both
+get_abstract_mesh = get_mesh  # an alias: the current mesh also serves as the abstract mesh
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
@@ -127,7 +127,7 @@ def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) 
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """Reshard a tree of arrays: eagerly, or in the compiled program.
+    """Reshard a pytree of arrays, eagerly or in a compiled program.
 
     >>> import atled, atled.numpy as jnp
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -138,7 +138,8 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
-    """A function in which the compiler chooses shardings, as it always does here; the result has the given sharding.
+    """A function that calls `f` and reshards its result. Inside, the compiler chooses shardings, as everywhere in
+    atled.
 
     >>> import atled, atled.numpy as jnp
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -159,7 +160,8 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
 
 
 def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
-    """A function whose arguments have the given shardings. Inside, the compiler chooses, as it always does here.
+    """A function that reshards its arguments and calls `f`. Inside, the compiler chooses shardings, as everywhere in
+    atled.
 
     >>> import atled, atled.numpy as jnp
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -173,14 +175,14 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
     def call(*args: Any, **kwargs: Any) -> Any:
         where = kwargs.pop("in_sharding", None) if in_sharding is None else in_sharding
         if where is None:
-            raise TypeError("explicit_axes: in_sharding must say how the arguments are split.")
+            raise TypeError("explicit_axes: in_sharding, the sharding of the arguments, is required.")
         return f(*device_put(args, where), **kwargs)
 
     return call
 
 
 def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Any) -> Any:
-    """`shard_map` over one axis of the current mesh; `in_axes` and `out_axes` say which array axes are split.
+    """`shard_map` over one axis of the current mesh; `in_axes` and `out_axes` are the array axes to split, or None.
 
     >>> import atled, atled.numpy as jnp
     >>> with set_mesh(make_mesh((1,), ("x",), devices=atled.devices()[:1])):
@@ -190,10 +192,10 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = ..., out_axes
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
     if isinstance(axis_name, (list, tuple)):
-        raise TypeError(f"smap: one axis of the mesh is needed; got {axis_name}.")
+        raise TypeError(f"smap: axis_name must be one mesh axis; got {axis_name}.")
     if in_axes is ...:
         raise TypeError(
-            "smap: in_axes must say which dimensions are split, because types do not say how arrays are split."
+            "smap: in_axes, the axes of the arguments to split, is required, because types have no shardings."
         )
 
     def spec(axis: Any) -> PartitionSpec:

@@ -1,6 +1,6 @@
-"""Derivatives checked against finite differences: `check_grads`, `check_jvp`, `check_vjp`.
+"""Checks of derivatives against finite differences: `check_grads`, `check_jvp`, `check_vjp`.
 
-All functions check along one random direction, the same in every run.
+Each function checks the derivative along one random direction, which is the same in every run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atled.core.array import type_of
 from atled.transforms.grad import jvp, vjp
 
 EPS = 1e-4
-# by the bits of the narrowest dtype among arguments and results
+# tolerances and step sizes, by the bits of the narrowest dtype among arguments and results
 _TOLERANCES = {8: 1.0, 16: 1e-1, 32: 2e-3, 64: 1e-5}
 _STEPS = {8: 0.5, 16: 5e-2, 32: 1e-3, 64: 1e-5}
 
@@ -31,7 +31,7 @@ def _bits(*trees: Any) -> int:
 
 
 def _direction(rng: np.random.RandomState, values: Any) -> Any:
-    """Random numbers like those of a tree; zeros of dtype float0 for integers."""
+    """A pytree of normal random numbers in the shapes and dtypes of `values`; float0 zeros for integers."""
 
     def one(x: Any) -> Any:
         t = type_of(x)
@@ -44,14 +44,14 @@ def _direction(rng: np.random.RandomState, values: Any) -> Any:
 
 
 def _wide(x: Any) -> np.ndarray:
-    """An array on the host, in the widest dtype of its kind."""
+    """A NumPy array, converted to float64 or complex128 if inexact."""
     host = np.asarray(x)
     kind = type_of(x).kind
     return host.astype(np.complex128 if kind == "c" else np.float64) if kind in "fc" else host
 
 
 def _difference(f: Callable[..., Any], args: Any, direction: Any, eps: float) -> Any:
-    """The derivative of f along a direction, by central differences."""
+    """The derivative of f at `args` along a direction, by central differences."""
 
     def moved(by: float) -> Any:
         add = lambda x, v: (_wide(x) + by * _wide(v)).astype(type_of(x).dtype) if _moves(x) else x  # noqa: E731
@@ -62,13 +62,13 @@ def _difference(f: Callable[..., Any], args: Any, direction: Any, eps: float) ->
 
 
 def _inner(xs: Any, ys: Any) -> float:
-    """The sum of the real parts of products."""
+    """The sum of the real parts of the products of corresponding elements in two pytrees."""
     pairs = zip(tree.leaves(xs), tree.leaves(ys), strict=True)
     return float(sum([np.sum(np.real(_wide(x) * _wide(y))) for x, y in pairs if np.asarray(x).dtype != dtypes.float0]))
 
 
 def _check_close(says: str, got: Any, want: Any, atol: float, rtol: float, err_msg: str) -> None:
-    """Raise an AssertionError that names the leaf where trees differ most, if beyond the tolerance."""
+    """Raise AssertionError for the first leaf that differs beyond the tolerance, with the element that differs most."""
     structure = tree.structure(got)
     if structure != tree.structure(want):
         raise AssertionError(
@@ -89,8 +89,8 @@ def _check_close(says: str, got: Any, want: Any, atol: float, rtol: float, err_m
         worst = np.unravel_index(np.argmax(distance), x.shape)
         place = f"{where}[{', '.join(map(str, worst))}]" if x.ndim else where
         raise AssertionError(
-            f"{says}: at {place} it is {x[worst]:.8g}, and differences give {y[worst]:.8g}; "
-            f"they may differ by {atol:g}, and {rtol:g} of the value. {err_msg}".rstrip()
+            f"{says}: at {place}, got {x[worst]:.8g}, expected {y[worst]:.8g}; "
+            f"the tolerance is {atol:g} + {rtol:g} * |expected|. {err_msg}".rstrip()
         )
 
 
@@ -108,7 +108,8 @@ def check_jvp(
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
-    """Check a function that returns results and tangents, such as `functools.partial(jvp, f)`, against differences.
+    """Check `f_jvp`, such as `functools.partial(jvp, f)`, which returns results and tangents, against finite
+    differences.
 
     >>> import functools
     >>> import atled, atled.numpy as jnp
@@ -131,7 +132,8 @@ def check_vjp(
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
-    """Check a function that returns results and a pullback, such as `functools.partial(vjp, f)`, against differences.
+    """Check `f_vjp`, such as `functools.partial(vjp, f)`, which returns results and a pullback, against finite
+    differences.
 
     >>> import functools
     >>> import atled, atled.numpy as jnp
@@ -159,7 +161,7 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
 ) -> None:
-    """Check derivatives of a function, up to an order and in all combinations of modes, against finite differences.
+    """Check the derivatives of f against finite differences, up to `order` and in all combinations of `modes`.
 
     >>> import atled.numpy as jnp
     >>> check_grads(jnp.sin, (0.5,), order=2)
@@ -193,7 +195,7 @@ def check_grads(
 
 
 def _inexact(values: Any) -> list[Any]:
-    """The leaves that can have nonzero tangents."""
+    """The floating and complex leaves of a pytree, which can have nonzero tangents."""
     return [x for x in tree.leaves(values) if getattr(x, "dtype", None) != dtypes.float0 and _moves(x)]
 
 

@@ -1,4 +1,4 @@
-"""Hardware that is not attached, by name: compile for it, and see what a program needs on each chip.
+"""Compile for hardware that is not attached, selected by name, and see what a program needs on each chip.
 
 >>> from atled import topologies
 >>> topologies.chips()["cuda"][:3]
@@ -19,15 +19,15 @@ __dir__ = __all__.copy
 
 
 def get(name: str, **options: Any) -> Topology:
-    """A machine by its name: `tpu`, a chip and how many there are along each axis; or `cuda`, a chip and slices x hosts
-    x GPUs per host.
+    """The topology with a name: `tpu`, a chip, and the number of chips along each axis; or `cuda`, a chip, and slices x
+    hosts x GPUs per host.
 
-    The `.devices` of a topology can form meshes as attached devices do, and programs whose arguments are
-    `ShapeDtypeStruct`s over such a mesh are compiled for them by `jit(f).lower(...).compile()`. Compiling needs the
-    `libtpu` or the CUDA plugin's wheel, `pip install 'atled[tpu]'` or `'atled[cuda]'`, but no accelerator.
+    Make a mesh of the topology's `.devices`, and pass `ShapeDtypeStruct`s with shardings over it to
+    `jit(f).lower(...)`: `.compile()` then compiles for these devices. Compiling needs the wheel of `libtpu` or of the
+    CUDA plugin, `pip install 'atled[tpu]'` or `'atled[cuda]'`, but no accelerator.
 
     Args:
-        options: further options of the platform, such as `num_slices=2` for TPUs.
+        options: options of the platform, such as `num_slices=2` for TPUs.
 
     >>> get("tpu v5p 3x")
     Traceback (most recent call last):
@@ -40,7 +40,7 @@ def get(name: str, **options: Any) -> Topology:
 
 
 def parsed(name: str) -> tuple[str, str, tuple[int, ...]]:
-    """Platform, chip and shape, from the name of a machine."""
+    """The platform, chip and shape in the name of a topology."""
     match = re.fullmatch(r"(\w+) +([\w-]+)[ :](\d+(?:x\d+)*)", name.strip().lower())
     if match is None:
         raise ValueError(
@@ -59,7 +59,7 @@ def parsed(name: str) -> tuple[str, str, tuple[int, ...]]:
 
 
 def chips() -> dict[str, list[str]]:
-    """The known chips, by platform.
+    """The names of the known chips, by platform.
 
     >>> "v5p" in chips()["tpu"], "h100" in chips()["cuda"]
     (True, True)

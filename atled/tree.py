@@ -1,4 +1,4 @@
-"""Trees: nested containers of leaves. The functions of `atled.core.tree` under their short names."""
+"""Pytrees, which are nested containers of leaves: the functions of `atled.core.tree`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def reduce_associative(
     operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = ...,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:  # fmt: skip
-    """Reduce the leaves with an associative function, as a balanced tree, so that chains of results stay short.
+    """Reduce the leaves with an associative function, pairwise in a balanced tree rather than one after the other.
 
-    `identity` is the result for a tree without leaves.
+    `identity` is the result for a pytree without leaves.
 
     >>> reduce_associative(lambda a, b: f"({a}{b})", ["a", "b", ["c", "d"]])
     '((ab)(cd))'

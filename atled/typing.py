@@ -1,4 +1,4 @@
-"""Types for annotations: array arguments, and objects that specify a dtype."""
+"""Types for annotations: `ArrayLike` for array arguments, `DTypeLike` for objects that specify a dtype."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Speed of atled against the bare engine and against JAX, measured side by side in one run."""
+"""Benchmarks of atled against JAX and against calls of compiled programs without atled, interleaved in one run."""

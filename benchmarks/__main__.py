@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measures everything, prints a table with ratios, writes JSON and a plot."""
+"""`python -m benchmarks`: runs all sections, prints a table with ratios, writes JSON and a plot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Report:
         peer_name: str = "jax",
         others: dict[str, float] | None = None,
     ) -> None:
-        """A row. `others` are seconds of further candidates, shown as ratios."""
+        """Add a row and print it. `others` are seconds of further candidates, shown as ratios."""
         row = {
             "section": section,
             "what": what,
@@ -99,7 +99,7 @@ def start(report: Report, rounds: int) -> None:
 
 
 def launches(report: Report, rounds: int) -> None:
-    """Calls of compiled functions: two arrays, a hundred, and a tree of three hundred."""
+    """Calls of compiled functions with 2 arrays, 100 arrays, and a pytree of 300 arrays."""
     import jax
 
     import atled
@@ -135,7 +135,7 @@ def launches(report: Report, rounds: int) -> None:
 
 
 def eager_calls(lib: Library) -> dict[str, Callable[[], Any]]:
-    """Forty calls as people write them."""
+    """Forty typical eager calls, by name."""
     jnp, nn, random, lax = lib.numpy, lib.nn, lib.random, lib.lax
     x, y = jnp.arange(128.0), jnp.ones(128)
     m, b = jnp.ones((16, 16)), jnp.ones(16)
@@ -193,7 +193,7 @@ def eager_calls(lib: Library) -> dict[str, Callable[[], Any]]:
 
 
 def eager(report: Report, rounds: int) -> None:
-    """Eager calls, one by one, their geometric mean, and an eager gradient."""
+    """Eager calls, each as a row, their geometric mean, and an eager gradient."""
     ours, theirs = eager_calls(atled_library()), eager_calls(jax_library())
     ratios = {}
     for name in ours:
@@ -215,7 +215,7 @@ def eager(report: Report, rounds: int) -> None:
 
 
 def numpy_functions(report: Report, rounds: int, is_small: bool) -> None:
-    """NumPy's functions one by one, their geometric mean, and the worst."""
+    """NumPy's functions, each as a row, their geometric mean, and the slowest relative to JAX."""
     ours, theirs = functions.calls(atled_library().numpy), functions.calls(jax_library().numpy)
     ratios = {}
     for name in list(ours)[:: 8 if is_small else 1]:
@@ -252,7 +252,7 @@ def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) 
 
         def lower(n: str, made: Any = made, args: Any = args, held: Any = held) -> float:
             f = made[n][0]
-            again = lambda *a, _number=next(_numbers): f(*a)  # noqa: B008  # another function, so that no trace is found
+            again = lambda *a, _number=next(_numbers): f(*a)  # noqa: B008  # a new function, to avoid a cache hit
             seconds, held[n] = measure.timed(lambda: libraries[n].top.jit(again).lower(*args[n]))
             return seconds
 
@@ -283,13 +283,13 @@ def models(report: Report, rounds: int, is_small: bool, only: list[str] | None) 
             step(n)
         best = measure.once_each({n: (lambda n=n, step=step: step(n)) for n in libraries}, max(10, rounds))
         others = {"limit": kernels.step_limit(compiled["atled"], args["atled"])} if not is_small else {}
-        if torch is not None and name != "per_example":  # vmap of grad is another program there
+        if torch is not None and name != "per_example":  # PyTorch would run another program
             others["torch"] = torch(make, SMALL[name] if is_small else {}, lambda step=step: step("atled"))
         report.add(name, "step", best["atled"], best["jax"], 1.02, others=others)
 
 
 def torch_step(rounds: int) -> Callable[..., float] | None:
-    """A function that measures a model's step in PyTorch, if that is installed. It takes turns with another step."""
+    """A function that measures a model's step in PyTorch, interleaved with another step; None without PyTorch."""
     try:
         import torch
     except ImportError:
@@ -317,7 +317,7 @@ def _forget_executables() -> None:
 
 
 def plot(rows: list[dict[str, Any]], path: pathlib.Path) -> None:
-    """Ratios as bars on a logarithmic axis; the line is parity."""
+    """Plot the ratios as bars on a logarithmic axis, with a line at 1."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -345,18 +345,14 @@ def plot(rows: list[dict[str, Any]], path: pathlib.Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "--quick", action="store_true", help="small models and few rounds: a smoke test, not a measurement"
-    )
+    parser.add_argument("--quick", action="store_true", help="run small models for few rounds, as a smoke test")
     parser.add_argument(
         "--sections", default="start,launch,eager,numpy,kernels,models,loops,mesh", help="comma separated"
     )
-    parser.add_argument("--models", default="", help="comma separated names of models")
-    parser.add_argument("--kernels", default="", help="comma separated words: rows of the kernels section to run")
-    parser.add_argument("--scale", type=float, default=1.0, help="lengths of the kernels' arrays are multiplied by it")
-    parser.add_argument(
-        "--strict", action="store_true", help="a row of the kernels section over its target is a failure"
-    )
+    parser.add_argument("--models", default="", help="comma-separated names of models to run")
+    parser.add_argument("--kernels", default="", help="comma-separated words: kernels to run, by name")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor for the lengths of the kernels' arrays")
+    parser.add_argument("--strict", action="store_true", help="fail if a row of the kernels section is over its target")
     parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
     rounds = 3 if options.quick else options.rounds
@@ -388,7 +384,7 @@ def main() -> None:
     (RESULTS / f"{name}.json").write_text(json.dumps({"about": about, "rows": report.rows}, indent=1))
     plot(report.rows, RESULTS / f"{name}.png")
     missed = [r for r in report.rows if r["target"] is not None and r["ratio"] > r["target"]]
-    print(f"{len(report.rows)} rows, {len(missed)} over target; written to {RESULTS / name}.json and .png")
+    print(f"{len(report.rows)} rows, {len(missed)} over target; results in {RESULTS / name}.json and .png")
     sys.exit(options.strict and any(r["section"] == "kernels" for r in missed))
 
 

@@ -1,6 +1,6 @@
-"""The network of examples/cifar10.py in PyTorch: the same first weights, batches, rates and epochs.
+"""Trains the network of examples/cifar10.py in PyTorch, with the same initial weights, batches, rates and epochs.
 
-python -m benchmarks.cifar10_torch
+Run `python -m benchmarks.cifar10_torch`.
 """
 
 import pathlib
@@ -20,7 +20,7 @@ from atled import data, optim, random
 
 
 class Conv(nn.Module):
-    """Padded as "SAME" is: what does not divide evenly goes to the end."""
+    """A convolution with "SAME" padding: if the padding is odd, the extra row and column are at the end."""
 
     def __init__(self, theirs: Any, stride: int) -> None:
         super().__init__()

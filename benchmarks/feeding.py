@@ -1,9 +1,9 @@
-"""Feeding a training step with images: ours, grain and PyTorch's DataLoader, from one memory-mapped file.
+"""Input pipelines for images: `atled.data`, grain and PyTorch's DataLoader, from one memory-mapped file.
 
-`python -m benchmarks.feeding` measures batches a second of 256 images, 224 × 224 × 3 bytes each, out of images of
-256 × 256: a random crop and flip for each, two worker processes. The candidates take turns, each in a process of its
-own; the time counts from the first batches on, and each keeps its best turn. grain reads with one thread a process,
-and with as many as it takes by itself. Peers that are not installed are left out.
+`python -m benchmarks.feeding` measures batches per second. A batch has 256 images of 224 × 224 × 3 bytes, random crops
+and flips of images of 256 × 256, made by two worker processes. The candidates take turns, each in a process of its own;
+the first batches are not timed, and the best turn of each counts. grain runs with one thread per process, and with its
+default number. Peers that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IMAGES, SIDE, CROP, BATCH = 2048, 256, 224, 256
 
 
 def cropped(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A random part of an image, and its mirror image half of the time; a view."""
+    """A random crop of an image, mirrored half of the time, as a view."""
     top, left, flip = rng.integers(SIDE - CROP), rng.integers(SIDE - CROP), rng.integers(2)
     part = image[top : top + CROP, left : left + CROP]
     return part[:, ::-1] if flip else part
@@ -34,7 +34,7 @@ def augment(example: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]
 
 
 class Records:
-    """The images, for PyTorch and grain: opened in each process when first asked for."""
+    """The images as a data set for PyTorch and grain; each process opens the file at its first access."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -61,7 +61,7 @@ def ours(path: str, workers: int) -> Any:
 
 
 class Augmented(Records):
-    """The images after the augmentation, as PyTorch's data sets do it."""
+    """The images as a PyTorch data set, which augments each example."""
 
     def __getitem__(self, i: Any) -> dict[str, Any]:
         import torch
@@ -104,7 +104,7 @@ MAKERS = {"atled": ours, "torch": torch_loader, "grain": grain_loader, "grain-th
 
 
 def rate(name: str, path: str, workers: int, batches: int) -> float:
-    """Batches a second, from the first batch on."""
+    """Batches per second of a candidate, after the first batches."""
     iterator = MAKERS[name](path, workers)
     for _ in range(2 + 2 * workers):
         next(iterator)
@@ -112,12 +112,12 @@ def rate(name: str, path: str, workers: int, batches: int) -> float:
     total = 0
     for _ in range(batches):
         batch = next(iterator)
-        total += int(batch["image"][0, 0, 0, 0])  # it is there
+        total += int(batch["image"][0, 0, 0, 0])  # reads the batch
     return batches / (time.perf_counter() - began)
 
 
 def written(folder: str) -> str:
-    """A file of images."""
+    """Write a file of random images; returns its path."""
     path = os.path.join(folder, "images.npy")
     file = np.lib.format.open_memmap(path, "w+", "uint8", (IMAGES, SIDE, SIDE, 3))
     rng = np.random.default_rng(0)
@@ -129,7 +129,7 @@ def written(folder: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--one", nargs=2, help="a candidate and a file: print its rate")
+    parser.add_argument("--one", nargs=2, help="print the rate of a candidate with a file of images")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batches", type=int, default=40)
     parser.add_argument("--workers", type=int, default=2)
@@ -155,7 +155,7 @@ def main() -> None:
     print(" | ".join([f"{n} {r:.2f}" for n, r in best.items()]))
     peers = [r for n, r in best.items() if n != "atled"]
     if peers:
-        print(f"atled / the better peer: {best['atled'] / max(peers):.2f}")
+        print(f"atled / the fastest peer: {best['atled'] / max(peers):.2f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What `train.fit` costs beside the compiled step: `python -m benchmarks.fitting`.
+"""The overhead of `train.fit` over the compiled step: `python -m benchmarks.fitting`.
 
-A step of about 10 ms, batches in memory. `fit` logs each step, shows a bar, puts batches on the device ahead and saves
-every 100 steps; the peer is a loop that does nothing but call the step. They take turns of 100 steps, in one process.
+A step takes about 10 ms; batches are in memory. `fit` logs each step, shows a bar, prefetches batches to the device and
+saves every 100 steps; the peer is a loop that only calls the step. Both take turns of 100 steps in one process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atled import checkpoints, data, nn, optim, train
 
 
 class Terminal(io.StringIO):
-    """A terminal that nobody looks at."""
+    """A terminal that discards the progress bar."""
 
     def isatty(self) -> bool:
         return True
@@ -67,7 +67,7 @@ def main() -> None:
 
     for name, more in {
         "fit": {"checkpoint": True},
-        "fit, nobody looks for nans": {"checkpoint": True, "nans": None},
+        "fit, without checks for NaN": {"checkpoint": True, "nans": None},
         "fit, without checkpoints": {},
     }.items():
         state = train.State(atled.tree.map(atled.numpy.copy, model), optimizer)
@@ -82,7 +82,7 @@ def main() -> None:
                 train.fit(model, loss, batches, optimizer, steps=every * (options.turns + 1), callbacks=[hook], **more)
         finally:
             sys.stderr = screen
-        ratios = np.array(fitted[1:]) / np.array(alone[1:])  # the first has the compilation
+        ratios = np.array(fitted[1:]) / np.array(alone[1:])  # without the first turn, which compiles
         low, middle, high = np.percentile(ratios, [25, 50, 75])
         best = min(fitted[1:]) / min(alone[1:])
         print(

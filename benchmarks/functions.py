@@ -1,6 +1,6 @@
-"""Eager calls of NumPy's functions on small arrays, each one by one against jax.numpy.
+"""Eager calls of NumPy's functions on small arrays, each against the same call of jax.numpy.
 
-The calls are text, evaluated once for each library: what is written is what is measured.
+The calls are text, evaluated once for each library.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ unwrap(x) vander(v) var(x) vdot(x, y) vstack([x, y]) where(mask, x, y) zeros((3,
 
 
 def calls(jnp: Any) -> dict[str, Callable[[], Any]]:
-    """The calls, for one library."""
+    """The calls for one library, by their text."""
     names = {
         "jnp": jnp,
         "h": np.ones(8, "f4"),
@@ -51,7 +51,7 @@ def calls(jnp: Any) -> dict[str, Callable[[], Any]]:
 
 
 def _split(text: str) -> list[str]:
-    """The calls in a text: they end where their brackets do."""
+    """Split a text into calls: at whitespace outside of brackets."""
     found, depth, now = [], 0, ""
     for c in text:
         depth += (c in "([") - (c in ")]")

@@ -1,7 +1,7 @@
-"""Compiled kernels one by one, against JAX, PyTorch and what the machine can do at most.
+"""Compiled kernels, each against JAX, PyTorch and the limit of the machine.
 
-A kernel is written once for atled and JAX, and once for PyTorch. `--scale 0.37` runs the table at other, odd sizes: a
-rule that only helps at the sizes below is a defect.
+A kernel is written once for atled and JAX, and once for PyTorch. `--scale 0.37` runs the table at other, odd sizes, to
+find optimizations that only help at the default sizes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from benchmarks import measure
 from benchmarks.models import Library, atled_library, jax_library
 
-STRICT = 1.05  # of JAX's time; a row above it fails with --strict
+STRICT = 1.05  # allowed ratio to JAX's time; with --strict, a higher ratio is a failure
 VOCABULARY = 50257
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function of arrays in two dialects. `flops` counts multiplications and additions of contractions."""
+    """A function of arrays, for atled and JAX and for PyTorch. `flops` are the float operations of its contractions."""
 
     family: str
     name: str
@@ -32,10 +32,10 @@ class Kernel:
     ours: Callable[[Library], Callable[..., Any]]
     torch: Callable[[Any], Callable[..., Any]] | None = None
     flops: float = 0.0
-    gradient: tuple[int, ...] = ()  # with respect to these arguments; the last array is the cotangent
+    gradient: tuple[int, ...] = ()  # arguments of the gradient, if any; then the last array is the cotangent
 
     def call(self, lib: Library) -> Callable[[], Any]:
-        """The kernel with its arrays in place, for atled or JAX."""
+        """A call of the compiled kernel on its arrays, for atled or JAX."""
         f = self.ours(lib)
         if self.gradient:
             f = _pullback(lib, f, self.gradient)
@@ -44,7 +44,7 @@ class Kernel:
         return lambda: lib.top.block_until_ready(f(*arrays))
 
     def call_torch(self, torch: Any) -> Callable[[], Any]:
-        """The kernel with its arrays in place, for PyTorch."""
+        """A call of the kernel on its arrays, for PyTorch."""
         assert self.torch is not None
         f = self.torch(torch)
         arrays = [_tensor(torch, a) for a in self.arrays]
@@ -80,7 +80,7 @@ def _tensor(torch: Any, a: np.ndarray) -> Any:
 
 
 def kernels(scale: float = 1.0) -> Iterator[Kernel]:
-    """All rows at a scale: each length is multiplied by it, except those of small axes."""
+    """All kernels, with lengths of axes multiplied by `scale`, except of small axes."""
     n = lambda length: max(1, round(length * scale))
     draw = np.random.default_rng(0)
     floats = lambda *dims: draw.standard_normal(dims, np.float32)
@@ -92,7 +92,7 @@ def kernels(scale: float = 1.0) -> Iterator[Kernel]:
 
 
 def _both(family: str, name: str, arrays: Any, cotangent: Any, ours: Any, torch: Any, which: Any = (0,)) -> Any:
-    """A kernel and its gradient."""
+    """Two rows: a kernel and its gradient."""
     yield Kernel(family, name, arrays, ours, torch)
     yield Kernel(family, f"{name}, gradient", (*arrays, cotangent), ours, torch, gradient=which)
 
@@ -432,7 +432,7 @@ def _decoding(n: Any, floats: Any, below: Any) -> Iterator[Kernel]:
 
 @functools.cache
 def rates() -> tuple[float, float]:
-    """What the machine can do at most: bytes copied a second, and float operations of a product a second."""
+    """The limits of the machine: bytes copied per second, and float operations per second in a matrix product."""
     source, a = np.ones(1 << 25, np.float32), np.ones((2048, 2048), np.float32)
     target = np.empty_like(source)
     copy = measure.interleaved({"copy": lambda: np.copyto(target, source)}, 1, 10)["copy"]
@@ -441,31 +441,30 @@ def rates() -> tuple[float, float]:
 
 
 def limit(kernel: Kernel, result_bytes: int) -> float:
-    """Seconds that the machine takes at least: each array is read or written once, and products are computed."""
+    """A lower bound of the seconds for a kernel, from the bytes of its arrays and the operations of its products."""
     bytes_a_second, flops_a_second = rates()
     moved = sum(a.nbytes for a in kernel.arrays) + result_bytes
     return max(moved / bytes_a_second, kernel.flops / flops_a_second)
 
 
 def step_limit(compiled: Any, arguments: Any) -> float:
-    """Seconds that the machine takes at least for a compiled step: its products, and one pass over what it is given."""
+    """A lower bound of the seconds for a compiled step, from its operations and one read and write of its arguments."""
     bytes_a_second, flops_a_second = rates()
     moved = 2.0 * sum(int(x.nbytes) for x in atled_library().tree.leaves(arguments))
     return compiled.cost_analysis()["flops"] / flops_a_second + moved / bytes_a_second
 
 
 def keep_pages() -> None:
-    """Tell malloc to keep what is freed. Otherwise page faults, which come by chance, take most of the time of large
-    results."""
+    """Make malloc keep freed memory; otherwise random page faults dominate the time of kernels with large results."""
     import ctypes
 
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc has it
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # only in glibc
     for option, value in [(-4, 0), (-1, 2**31 - 1), (-8, 1)] if mallopt else []:  # no mmap, no trimming, one arena
         mallopt(option, value)
 
 
 def measured(kernel: Kernel, torch: Any, rounds: int, seconds: float = 0.004) -> dict[str, float]:
-    """Best seconds of each library, and the machine's limit."""
+    """The best seconds of each library, and the lower bound of the machine."""
     libraries = (atled_library(), jax_library())
     candidates = {lib.name: kernel.call(lib) for lib in libraries}
     out = candidates["atled"]()
@@ -474,13 +473,13 @@ def measured(kernel: Kernel, torch: Any, rounds: int, seconds: float = 0.004) ->
     candidates["jax"]()
     calls = max(1, min(1000, int(seconds / (time.perf_counter() - began))))
     best = measure.interleaved(candidates, calls, rounds)
-    if torch is not None and kernel.torch is not None:  # after the others: its threads spin for a while
+    if torch is not None and kernel.torch is not None:  # last, because its threads keep spinning for a while
         best |= measure.interleaved({"torch": kernel.call_torch(torch)}, calls, max(3, rounds // 2))
     return {**best, "limit": limit(kernel, size)}
 
 
 def table(report: Any, rounds: int, scale: float, is_quick: bool, only: list[str]) -> None:
-    """Rows for the report: each kernel, the mean of each family, and the mean over families."""
+    """Add rows to the report: each kernel, the mean of each family, and the mean over families."""
     keep_pages()
     try:
         import torch

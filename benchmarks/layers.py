@@ -1,7 +1,7 @@
-"""Models made of layers, and their train steps: ours, and flax nnx with optax, from one description of each model.
+"""Models made of layers, and their train steps: atled, and flax nnx with optax, from one description of each model.
 
-`python -m benchmarks.layers` measures the overhead of a call with a model, tracing, the time to the first step of a
-fresh process, and steps. Each row is a ratio of times that were measured in turns.
+`python -m benchmarks.layers` measures the overhead of a call with a model, tracing, the time to the first step of a new
+process, and steps. Each row is a ratio of interleaved measurements.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def _row(what: str, times: dict[str, float], peer: str, target: float) -> None:
 
 
 def overhead() -> None:
-    """A call that does nothing, with a model of as many leaves as a GPT-2 of 12 and 24 layers has."""
+    """A call of the identity, with models that have as many leaves as a GPT-2 of 12 and of 24 layers."""
     import jax
     from flax import nnx
 
@@ -329,7 +329,7 @@ def overhead() -> None:
         best = measure.interleaved(
             {"atled": mine, "dict": lambda f=dicts, m=plain: f(m), "jax dict": lambda f=jaxed, m=theirs: f(m)}, 10, 200
         )
-        # apart from the others: a call takes twenty times as long, and empties the caches
+        # measured separately: a call of nnx.jit takes twenty times as long, and evicts the CPU caches
         slow = measure.interleaved({"atled": mine, "nnx.jit": lambda f=flax, m=other: f(m)}, 5, 20)
         for peer, bound in zip(("dict", "nnx.jit", "jax dict"), bounds, strict=True):
             _row(f"call with {len(tree.leaves(model))} leaves", slow if peer in slow else best, peer, bound)
@@ -359,7 +359,7 @@ def tracing(rounds: int = 3) -> None:
 
 
 def first_step(rounds: int = 2) -> None:
-    """From the start of a process to the first finished step, without and with a cache on disk."""
+    """Time from the start of a process to the end of the first step, without and with a cache on disk."""
     for peer_scanned, target in ((False, 0.25), (True, 0.5)):
         for is_warm in (False, True):
             with tempfile.TemporaryDirectory() as folder:
@@ -382,7 +382,7 @@ def first_step(rounds: int = 2) -> None:
 
 
 def one_step(name: str, scanned: bool) -> None:
-    """Make a model, and run a step: what `first_step` measures."""
+    """Create a model and run a step, in the process that `first_step` measures."""
     lib: Any = Ours() if name == "atled" else Flax()
     model, loss, batch = gpt2(lib, width=256, batch=2, length=64, scanned=scanned)
     step, state = lib.step(model, loss)
@@ -390,7 +390,7 @@ def one_step(name: str, scanned: bool) -> None:
 
 
 def steps(names: list[str], rounds: int = 5) -> None:
-    """One step of training; against PyTorch as well, if that is installed."""
+    """One step of training, against flax and, if installed, PyTorch."""
     for name in names:
         candidates = {}
         for lib in (Ours(), Flax(), *torch_layers()):
@@ -410,7 +410,7 @@ def steps(names: list[str], rounds: int = 5) -> None:
 
 
 def torch_layers() -> list[Any]:
-    """PyTorch's layers, if it is installed."""
+    """A list with PyTorch's layers, empty if PyTorch is not installed."""
     if importlib.util.find_spec("torch") is None:
         return []
     from benchmarks.torch_layers import Torch
@@ -419,7 +419,7 @@ def torch_layers() -> list[Any]:
 
 
 def memory(rounds: int = 3) -> None:
-    """Attention in chunks and the loss of a large vocabulary against the plain ones: memory, and time."""
+    """Memory and time of chunked attention and of the loss of a large vocabulary, against the plain functions."""
     import atled
     import atled.numpy as jnp
     from atled import nn, random

@@ -1,6 +1,6 @@
-"""Loops and memory: layers in a scan against layers unrolled, an LSTM in a scan, and what `remat` saves.
+"""Loops and memory: layers in a scan against unrolled layers, an LSTM in a scan, and the memory that `remat` saves.
 
-Written once for any library with JAX's names, as the models are.
+Like the models, the functions are written once for any library with JAX's names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _numbers = itertools.count()
 
 
 def blocks(lib: Library, layers: int, width: int, heads: int, batch: int, length: int, policy: Any = ...) -> Any:
-    """The train step of a stack of transformer blocks, unrolled and in a scan: two functions, and their arguments."""
+    """Train steps of a stack of transformer blocks, unrolled and in a scan, with their arguments and losses."""
     jnp, nn, top, lax, tree = lib.numpy, lib.nn, lib.top, lib.lax, lib.tree
     r = np.random.RandomState(0)
     shapes = {"qkv": (width, 3 * width), "out": (width, width), "up": (width, 4 * width), "down": (4 * width, width)}
@@ -63,7 +63,7 @@ def blocks(lib: Library, layers: int, width: int, heads: int, batch: int, length
 
 
 def recurrent(lib: Library, steps: int, batch: int, inputs: int, width: int) -> Any:
-    """Gradients of an LSTM that runs in a scan."""
+    """Loss and gradients of an LSTM in a scan, with its arguments."""
     jnp, nn, lax, top = lib.numpy, lib.nn, lib.lax, lib.top
     r = np.random.RandomState(0)
     params = {
@@ -89,8 +89,8 @@ def recurrent(lib: Library, steps: int, batch: int, inputs: int, width: int) -> 
 
 
 def _built(lib: Library, f: Any, args: Any) -> tuple[float, Any]:
-    """Seconds to trace, lower and compile a function anew, and the compiled function."""
-    again = lambda *a, _number=next(_numbers): f(*a)  # noqa: B008  # another function, so that no trace is found
+    """Seconds to trace, lower and compile a function without caches, and the compiled function."""
+    again = lambda *a, _number=next(_numbers): f(*a)  # noqa: B008  # a new function, to avoid a cache hit
     if lib.name == "atled":
         from atled.engine import program_cache
 
@@ -101,7 +101,7 @@ def _built(lib: Library, f: Any, args: Any) -> tuple[float, Any]:
 
 
 def loops(report: Any, rounds: int, is_small: bool) -> None:
-    """Everything about loops and memory."""
+    """Add the rows on loops and memory to the report."""
     import atled
 
     libraries = [atled_library(), jax_library()]
@@ -153,7 +153,7 @@ def _memory(report: Any, libraries: list[Library], is_small: bool) -> None:
             chosen = ... if policy == "none" else policies[policy](lib.top.checkpoint_policies)
             for form, (_, (params, _, x), loss) in blocks(lib, *size, policy=chosen).items():
                 if form == "unrolled" and lib.name == "jax" and policy != "nothing":
-                    continue  # a minute of compiling, and nobody asks
+                    continue  # compiles for a minute, and is not compared
                 compiled = _built(lib, lib.top.value_and_grad(loss), (params, x))[1]
                 found[lib.name, form, policy] = compiled.memory_analysis().temp_size_in_bytes
     for form in ("unrolled", "scan"):

@@ -1,6 +1,6 @@
-"""Timing side by side: candidates take turns in short bursts, and each keeps its best.
+"""Interleaved timing: candidates take turns in short bursts, and the best time of each counts.
 
-The machine is shared and noisy, so only ratios of interleaved measurements mean anything.
+The machine is shared and noisy, so only ratios of interleaved measurements are meaningful.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def interleaved(candidates: dict[str, Callable[[], Any]], calls: int = 200, rounds: int = 60) -> dict[str, float]:
-    """Best time of a call, in seconds, for each candidate."""
+    """The best seconds per call of each candidate."""
     for f in candidates.values():
         for _ in range(3):
             f()
@@ -23,7 +23,7 @@ def interleaved(candidates: dict[str, Callable[[], Any]], calls: int = 200, roun
     gc.disable()
     try:
         for i in range(rounds):
-            # each comes after each other one: caches, and threads that a library leaves spinning, favour nobody
+            # alternating order, so that caches and spinning threads of a library favor no candidate
             for name, f in list(candidates.items())[:: -1 if i % 2 else 1]:
                 start = time.perf_counter()
                 for _ in range(calls):
@@ -35,7 +35,7 @@ def interleaved(candidates: dict[str, Callable[[], Any]], calls: int = 200, roun
 
 
 def once_each(candidates: dict[str, Callable[[], float]], rounds: int, limit: float = 60.0) -> dict[str, float]:
-    """Best of values that the candidates measure themselves; no new round begins after `limit` seconds."""
+    """The best of the values that each candidate returns; no new round begins after `limit` seconds."""
     best = dict.fromkeys(candidates, float("inf"))
     began = time.perf_counter()
     for _ in range(rounds):
@@ -55,7 +55,7 @@ def timed(f: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def fresh_process(code: str) -> float:
-    """Seconds that a fresh Python process takes to run some code."""
+    """Seconds that a new Python process takes to run some code."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - start

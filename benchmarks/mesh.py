@@ -1,6 +1,6 @@
-"""What a launch over eight devices costs the host: sharded state of 300 arrays that each call takes and gives back.
+"""Host time of a launch over eight devices: each call donates and returns a sharded state of 300 arrays.
 
-`python -m benchmarks.mesh` is a process of its own, because the number of devices is fixed when a process starts.
+`python -m benchmarks.mesh` is a separate process, because the number of devices is fixed when a process starts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DEVICES, LEAVES = 8, 300
 
 
 def launches(report: Any, rounds: int) -> None:
-    """Rows for the report, measured in a process with eight devices."""
+    """Add rows to the report, measured in a process with eight devices."""
     environment = {
         **os.environ, "ATLED_NUM_CPU_DEVICES": str(DEVICES), "ATLED_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2",
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES}",

@@ -1,7 +1,7 @@
 """The models of the benchmark, written once for any library with JAX's names.
 
-`Library` holds the modules; a model is a pair of a function and the arguments it is called with. The arguments are
-NumPy arrays made from fixed seeds, so both libraries compute the same numbers.
+`Library` holds the modules; a model is a pair of a function and its arguments. The arguments are NumPy arrays from
+fixed seeds, so all libraries compute the same numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass
 class Library:
-    """A library under test."""
+    """The modules of a library under test."""
 
     name: str
     top: Any
@@ -54,7 +54,7 @@ def _adam_state(params: Any, mapped: Any) -> Any:
 
 
 def _map(f: Any, t: Any) -> Any:
-    """tree.map for plain dicts and lists, without a library."""
+    """`tree.map` for dicts and lists, without a library."""
     if isinstance(t, dict):
         return {k: _map(f, v) for k, v in t.items()}
     return [_map(f, v) for v in t] if isinstance(t, list) else f(t)
@@ -267,7 +267,7 @@ def vit(
 def conv1d(
     lib: Library, batch: int = 16, length: int = 1024, width: int = 64, layers: int = 6, classes: int = 10
 ) -> Any:
-    """Loss and gradients of a residual network of convolutions over time, as for audio."""
+    """Loss and gradients of a residual network of convolutions over time, as in audio models."""
     jnp, lax, nn, top = lib.numpy, lib.lax, lib.nn, lib.top
     r = np.random.RandomState(0)
     kernel = lambda k, i, o: (r.randn(k, i, o) / np.sqrt(k * i)).astype("f4")

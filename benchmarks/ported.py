@@ -1,8 +1,8 @@
 """Training scripts of JAX libraries on atled and on JAX: `python -m benchmarks.ported --jax PYTHON --atled PYTHON`.
 
-`--jax` has the libraries and jax, `--atled` has the libraries and atled, but not jax. Each script runs 100 steps in its
-own process, by turns; both use their caches on disk, which the first turn fills. Shown: the largest relative
-difference of the losses, and times as a share of JAX's: a step (median), and from process start to the first step.
+The Python of `--jax` has the libraries and jax; that of `--atled` has the libraries and atled, but not jax. Each script
+runs 100 steps in a new process, in turns; both use their disk caches, which the first turn fills. The table has the
+largest relative difference of losses, and ratios to JAX's times: median step, and process start to first step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMES = ("optax", "haiku", "linen", "nnx", "equinox", "numpyro")
 
 
 def run(command: list[str], caches: str) -> dict[str, Any]:
-    """What one process prints, with the seconds until its first step was done."""
+    """The results that one process prints, with the seconds until the end of its first step."""
     settings = {
         "JAX_COMPILATION_CACHE_DIR": f"{caches}/jax", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1", "ATLED_CACHE_DIR": f"{caches}/atled", "JAX_PLATFORMS": "cpu",
@@ -44,13 +44,11 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(NAMES))
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
-    for python, package in ((options.jax, "jax"), (options.atled, "atled")):  # as pip does when it installs a wheel
+    for python, package in ((options.jax, "jax"), (options.atled, "atled")):  # pip also compiles the files of a wheel
         where = f"import importlib.util as u; print(u.find_spec({package!r}).submodule_search_locations[0])"
         folder = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip()
         subprocess.run([python, "-m", "compileall", "-q", folder], check=True)
-    print(
-        "| library | losses differ by | step | cold start | warm start |\n| --- | --- | --- | --- | --- |", flush=True
-    )
+    print("| library | loss difference | step | cold start | warm start |\n| --- | --- | --- | --- | --- |", flush=True)
     for name in options.only.split(","):
         with tempfile.TemporaryDirectory() as caches:
             turns = []

@@ -1,5 +1,5 @@
-"""Training scripts of JAX libraries, as their documentation writes them: `python ported_training.py NAME` on JAX,
-`python -m atled.jax.as_jax ported_training.py NAME` here. Prints losses and times as JSON; `ported.py` compares."""
+"""Training scripts in the style of the documentation of JAX libraries: `python ported_training.py NAME` runs on JAX,
+`python -m atled.jax.as_jax ported_training.py NAME` on atled. Prints losses and times as JSON for `ported.py`."""
 
 import itertools
 import json
@@ -79,7 +79,7 @@ def linen():
 
 
 def nnx():
-    """Flax's NNX with Optax: modules that are changed in place, with `nnx.jit`."""
+    """Flax's NNX with Optax: modules that are updated in place, with `nnx.jit`."""
     import optax
     from flax import nnx
 
@@ -178,7 +178,7 @@ def optax():
 
 
 def main(name):
-    """Train, and print what is compared."""
+    """Train, and print losses, median step time and the time of the first step."""
     step, state = globals()[name]()
     losses, times = [], []
     for x, y in zip(X, Y):

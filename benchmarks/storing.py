@@ -1,7 +1,7 @@
 """Saving and restoring a large state: `python -m benchmarks.storing --gigabytes 4`.
 
-Rows are ratios to a plain parallel write and read of the same bytes, in the same run, and to Orbax if it is installed.
-Cold: the system's memory of the files is dropped before reading. The best of several rounds, interleaved.
+Prints ratios to a plain parallel write and read of the same bytes in the same run, and to Orbax if it is installed.
+"cold" rows drop the page cache before reading. Each time is the best of several interleaved rounds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ARRAYS = 32
 
 
 def state(gigabytes: float):
-    """A train state of a few dozen arrays."""
+    """A train state of 32 arrays with a total size in gigabytes."""
     import atled.numpy as jnp
 
     rows = int(gigabytes * 2**30 / 4 / ARRAYS / 1024)
@@ -38,7 +38,7 @@ def seconds(f) -> float:
 
 
 def at_once(f, items, count=4) -> None:
-    """Run a function for each item in several threads."""
+    """Apply a function to each item, in `count` threads."""
     waiting, lock = list(items), threading.Lock()
 
     def run() -> None:
@@ -71,7 +71,7 @@ def raw_write(place: pathlib.Path, arrays) -> None:
 
 
 def raw_read(place: pathlib.Path, arrays) -> None:
-    """Read all arrays into new memory, which is kept until the end, as that of a restored tree is."""
+    """Read all arrays into new memory, which is kept until all are read, like a restored tree."""
     kept = []
 
     def one(item) -> None:
@@ -87,7 +87,7 @@ def raw_read(place: pathlib.Path, arrays) -> None:
 
 
 def forget(place: pathlib.Path) -> None:
-    """Make the system drop what it remembers of files."""
+    """Drop the files below a directory from the page cache."""
     for file in place.rglob("*"):
         if file.is_file():
             handle = os.open(file, os.O_RDONLY)
@@ -102,7 +102,7 @@ def clean(place: pathlib.Path) -> None:
 
 
 class Run:
-    """The best seconds of each row."""
+    """Runs the rounds and keeps the best seconds of each row."""
 
     def __init__(self, gigabytes: float, root: pathlib.Path) -> None:
         import atled
@@ -130,7 +130,7 @@ class Run:
             ("raw write", lambda: raw_write(raw, self.tree)),
             ("save", lambda: self.checkpoints.save(ours, self.tree)),
         ]
-        for name, write in writes if number % 2 else reversed(writes):  # a disk may be slower for the second
+        for name, write in writes if number % 2 else reversed(writes):  # the second may be slower
             os.sync()
             self.note(name, write)
         for how in ("warm", "warm", "cold"):
@@ -153,7 +153,7 @@ class Run:
 
 
 def orbax(gigabytes: float, rounds: int, root: pathlib.Path) -> dict[str, float]:
-    """The same tree with Orbax, in jax."""
+    """Seconds to save and restore the same tree with Orbax and jax."""
     import jax
     import jax.numpy as jnp
     import orbax.checkpoint as ocp
@@ -179,7 +179,7 @@ def orbax(gigabytes: float, rounds: int, root: pathlib.Path) -> dict[str, float]
 
 
 def peak(gigabytes: float, root: pathlib.Path, how: str) -> float:
-    """Megabytes that a save adds to the peak, in a process of its own."""
+    """Megabytes that a save adds to the peak memory; called in a new process."""
     import atled
     from atled import checkpoints
 
@@ -203,7 +203,7 @@ def peak(gigabytes: float, root: pathlib.Path, how: str) -> float:
 
 
 def _now() -> float:
-    """Megabytes of this process's own memory now."""
+    """Resident memory of this process in megabytes."""
     return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
 
 
@@ -229,11 +229,11 @@ def main() -> None:
     size = options.gigabytes * 2**30 / 1e9
     for name, value in best.items():
         print(f"{name:<24} {value:8.3f} s  {size / value:6.2f} GB/s")
-    print(f"save against raw write       {best['raw write'] / best['save']:.2f} of its rate")
+    print(f"save, rate / raw write       {best['raw write'] / best['save']:.2f}")
     for how in ("warm", "cold"):
-        print(f"restore against raw read, {how} {best[f'raw read, {how}'] / best[f'restore, {how}']:.2f} of its rate")
+        print(f"restore, rate / raw read, {how} {best[f'raw read, {how}'] / best[f'restore, {how}']:.2f}")
     extra = best["step that saves"] - best["step"]
-    print(f"blocked by a save in the background: {extra:.3f} s, {extra / best['save']:.3f} of a save that waits")
+    print(f"a background save blocks the step for {extra:.3f} s, {extra / best['save']:.3f} of a blocking save")
     again = [sys.executable, "-m", "benchmarks.storing", "--gigabytes", str(options.gigabytes)]
     for how in ("sync", "async"):
         done = subprocess.run([*again, "--peak", how], capture_output=True, text=True)
@@ -242,7 +242,7 @@ def main() -> None:
     if done.returncode == 0:
         peer = json.loads(done.stdout.strip().splitlines()[-1])
         ratios = [best["save"] / peer["save"], best["restore, warm"] / peer["restore"]]
-        print(f"against Orbax: save {ratios[0]:.2f}, restore {ratios[1]:.2f} of its time")
+        print(f"time / Orbax's time: save {ratios[0]:.2f}, restore {ratios[1]:.2f}")
     else:
         print(f"no Orbax: {done.stderr[-300:]}")
 

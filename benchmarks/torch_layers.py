@@ -1,4 +1,4 @@
-"""The layers of `benchmarks.layers` in PyTorch, eager: a model is described once for three libraries."""
+"""The layers of `benchmarks.layers` in eager PyTorch, so that one description of a model works for three libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.nn import functional
 
 
 class Module(torch.nn.Module):
-    """A module whose `__init__` need not call PyTorch's."""
+    """A module whose `__init__` need not call that of `torch.nn.Module`."""
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
         made = super().__new__(cls)
@@ -23,7 +23,7 @@ class Module(torch.nn.Module):
 
 
 class _Images(torch.nn.Module):
-    """A layer that wants the channels first, for images that have them last (PyTorch's `channels_last` memory)."""
+    """Applies a channels-first layer to channels-last images, which are in PyTorch's `channels_last` memory format."""
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class _Images(torch.nn.Module):
 
 
 class _Same(torch.nn.Conv2d):
-    """A convolution that pads as the others' SAME does: what is left over comes last."""
+    """A convolution with the "SAME" padding of XLA: if it is odd, the extra padding is at the end."""
 
     def forward(self, input: Any) -> Any:
         pads: list[int] = []
@@ -48,7 +48,7 @@ class _Same(torch.nn.Conv2d):
 
 class _Embedding(torch.nn.Embedding):
     def reset_parameters(self) -> None:
-        """Values as small as the others', whose products are no huge logits."""
+        """Initialize with the small standard deviation of the other libraries, so that logits are not huge."""
         torch.nn.init.normal_(self.weight, std=self.embedding_dim**-0.5)
 
     def attend(self, x: Any) -> Any:
@@ -56,7 +56,7 @@ class _Embedding(torch.nn.Embedding):
 
 
 class _Attention(torch.nn.Module):
-    """Self-attention by the fused function, as PyTorch's own models call it."""
+    """Self-attention with PyTorch's fused `scaled_dot_product_attention`."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class _Recurrent(torch.nn.LSTM):
 
 
 class Torch:
-    """Layers of PyTorch, with its AdamW."""
+    """Layers of PyTorch, with PyTorch's AdamW."""
 
     name = "torch"
     Module = Module

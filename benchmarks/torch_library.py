@@ -1,4 +1,4 @@
-"""The few names of JAX's that the models use, on PyTorch: so that a model is written once for three libraries."""
+"""The functions of JAX that the models use, implemented with PyTorch, so that one model works for three libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.models import Library
 
 
 def torch_library() -> Library:
-    """PyTorch, eager, behind JAX's names."""
+    """Eager PyTorch under JAX's names."""
     import torch
     from torch.nn import functional
     from torch.utils import _pytree as pytree
@@ -18,7 +18,7 @@ def torch_library() -> Library:
         return x.split(x.shape[axis] // parts, axis)
 
     def conv(x: Any, w: Any, strides: Any, padding: str, dimension_numbers: Any = None) -> Any:
-        """A convolution with the channels last, padded as JAX's SAME pads."""
+        """A channels-last convolution, with JAX's "SAME" padding."""
         spatial = x.ndim - 2
         ahead, kernel = (0, spatial + 1, *range(1, spatial + 1)), (spatial + 1, spatial, *range(spatial))
         pads: list[int] = []

@@ -1,11 +1,11 @@
-"""Small colour images in ten classes with a residual network.
+"""Classification of small colour images in ten classes with a residual network.
 
     atled data cifar10
     python examples/cifar10.py
 
-The network is that of He et al. (2015) for CIFAR-10, wide and short: eight layers, of which the first halves the image.
-The schedule is one cycle. Run it again, and it resumes. After half an hour on two cores it knows 83.6 % of the test
-images; the same network in PyTorch, with the same first weights and batches, 83.9 % (benchmarks/cifar10_torch.py).
+The network is a ResNet for CIFAR-10 (He et al., 2015), wider, with eight layers, of which the first halves the image;
+the schedule is one-cycle. Half an hour on two cores gives 83.6 % accuracy on the test images; the same network in
+PyTorch, with the same initial weights and batches, 83.9 % (benchmarks/cifar10_torch.py). A second run resumes.
 """
 
 import dataclasses
@@ -21,14 +21,14 @@ class Config:
     batch: int = 128
     rate: float = 0.4
     channels: int = 32
-    blocks: int = 1  # in each of three stages
-    examples: int | None = None  # fewer of them, to try something
+    blocks: int = 1  # residual blocks in each of three stages
+    examples: int | None = None  # number of training images, for quick tests; None: all
     run: str | None = "runs/cifar10"
     picture: str | None = "examples/pictures/cifar10.png"
 
 
 class Block(nn.Module):
-    """Two convolutions, and a way around them."""
+    """Two convolutions with a residual connection."""
 
     def __init__(self, inputs, outputs, stride, *, key):
         keys = nn.Keys(key)
@@ -76,7 +76,7 @@ def measure(model, batch):
 
 
 def changed(example, rng):
-    """A part of the image with a border around it, and its mirror image half of the time."""
+    """A random crop of the zero-padded image, mirrored half of the time."""
     padded = np.pad(example["image"], ((4, 4), (4, 4), (0, 0)))
     down, right, is_mirrored = rng.integers((9, 9, 2))
     part = padded[down : down + 32, right : right + 32]
@@ -108,7 +108,7 @@ def main(config):
 
 
 def draw(confusion, path):
-    """What is taken for what."""
+    """Plot the confusion matrix."""
     import matplotlib.pyplot as plt
 
     names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]

@@ -1,13 +1,13 @@
-"""A neural ODE learns how prey and predators grow and shrink, from noisy counts.
+"""A neural ODE learns the dynamics of prey and predators from noisy counts.
 
-Predictions of 100 new paths for 30 years, five times as long as what was measured, are off by 11 % on average; those of
-a linear law, fitted by least squares, by 56 %. Half a minute on two cores.
+Predictions of 100 new trajectories over 30 years, five times as long as the measured ones, have an error of 11 %; those
+of a linear model, fitted by least squares, of 56 %. Half a minute on two cores.
 
     python examples/neural_ode.py
 
-The network is the right-hand side of x' = f(x), and a Runge-Kutta solver written as a `scan` gives the path from any
-start; `grad` goes through the solver. Measured are 32 paths of a Lotka-Volterra system for 6 years, each count with an
-error of 10 %. Run it again, and it resumes.
+The network is the right-hand side of x' = f(x); a Runge-Kutta solver, a `scan`, computes the trajectory from any start,
+and `grad` differentiates through the solver. The data are 32 trajectories of a Lotka-Volterra system over 6 years, with
+10 % noise in each count. A second run resumes from the last checkpoint.
 """
 
 import dataclasses
@@ -18,14 +18,14 @@ import atled
 import atled.numpy as jnp
 from atled import data, lax, nn, optim, random, train
 
-STEP = 0.1  # years from one count to the next, and of the solver
+STEP = 0.1  # years between counts, and step size of the solver
 
 
 @dataclasses.dataclass
 class Config:
     steps: int = 3000
-    paths: int = 32  # that are measured
-    points: int = 60  # of each of them
+    paths: int = 32  # measured trajectories
+    points: int = 60  # counts in each trajectory
     batch: int = 16
     noise: float = 0.1
     rate: float = 5e-3
@@ -35,12 +35,12 @@ class Config:
 
 
 def nature(x):
-    """The law that is to be found. Populations are positive, so x has their logarithms: of prey, of predators."""
+    """The true right-hand side. Populations are positive, so x has the logs of the numbers of prey and predators."""
     return jnp.stack([1 - jnp.exp(x[1]), jnp.exp(x[0]) - 1])
 
 
 class Model(nn.Module):
-    """The law; and where the measured paths really began, since first counts have errors as all others have."""
+    """The learned right-hand side, and the starts of the measured trajectories, whose first counts are noisy."""
 
     def __init__(self, starts, width, *, key):
         keys = nn.Keys(key)
@@ -54,7 +54,7 @@ class Model(nn.Module):
 
 
 def solve(f, start, points):
-    """The path of x' = f(x) from a start, by the classical Runge-Kutta method."""
+    """The trajectory of x' = f(x) from a start, by the classical Runge-Kutta method."""
 
     def advance(x, _):
         a = f(x)
@@ -76,7 +76,7 @@ def loss(model, batch):
 
 
 def linear(x):
-    """The baseline: a linear law, by least squares from each count to the next. Gives the function for one step."""
+    """The baseline: the function for one step of a linear model, fitted by least squares to successive counts."""
     before, after = x[:, :-1].reshape(-1, 2), x[:, 1:].reshape(-1, 2)
     found = np.linalg.lstsq(np.c_[before, np.ones(len(before))], after)[0].astype("float32")
     return lambda x: x @ found[:2] + found[2]
@@ -106,11 +106,11 @@ def main(config):
 
 
 def draw(measured, found, config):
-    """A path from a new start, and the cycles of several."""
+    """Plot the prey over time from a new start, and the trajectories of six new starts."""
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4.5), width_ratios=[2, 1], layout="constrained")
-    left.axvspan(0, STEP * config.points, color="0.9", label="as long as what was measured")
+    left.axvspan(0, STEP * config.points, color="0.9", label="duration of the measurements")
     right.plot(*np.exp(measured).T, ".", color="0.8", markersize=2)
     for (name, x), style in zip(found.items(), ("k-", "r--", "b:")):
         left.plot(STEP * np.arange(x.shape[1]), np.exp(x[0, :, 0]), style, label=name)

@@ -1,13 +1,13 @@
-"""A creature of springs learns to run: gradients through a simulator.
+"""A creature made of springs learns to run: gradients through a simulator.
 
-It covers 9.9 m in 4 seconds. Random search, with four times as many simulations, finds a way to cover 3.7 m, and the
-untrained network stays where it is. About 1 minute on two cores.
+The trained creature runs 9.9 m in 4 seconds. Random search with four times as many simulations reaches 3.7 m, and the
+untrained network does not move from its place. About 1 minute on two cores.
 
     python examples/physics.py
 
-The creature is points with mass, held together by springs, on a ground with friction. A small network sets the rest
-length of each spring, as muscles do. Forces, collisions and steps in time are ordinary array functions in a `scan`, so
-`grad` tells how each weight of the network changes the distance that the creature covers.
+The creature consists of point masses, connected by springs, on ground with friction. A small network sets the rest
+length of each spring, like muscles. Forces, collisions and time steps are ordinary array functions in a `scan`, so
+`grad` gives the derivative of the distance with respect to each weight of the network.
 """
 
 import dataclasses
@@ -20,14 +20,14 @@ from atled import data, lax, nn, optim, random, train
 
 CELLS = [(0, 0), (0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (4, 0), (5, 1), (5, 2)]  # squares: two legs, a body, a head
 SIZE, MASS, GRAVITY, STIFFNESS, DAMPING, FRICTION = 0.3, 1.0, 9.8, 4000.0, 60.0, 0.9
-DRAG = 3.0  # per second, of the air; less of it makes the motion chaotic, and gradients through it too large to use
+DRAG = 3.0  # air drag per second; with less, the motion is chaotic and its gradients are too large to use
 STEP = 0.004  # seconds
 
 
 @dataclasses.dataclass
 class Config:
-    steps: int = 300  # of the optimizer
-    seconds: float = 4.0  # of a simulation
+    steps: int = 300  # optimizer steps
+    seconds: float = 4.0  # simulated time
     batch: int = 8  # simulations in a batch
     rate: float = 3e-3
     hidden: int = 32
@@ -36,7 +36,7 @@ class Config:
 
 
 def body():
-    """The points of the creature, and pairs of them that springs join: sides and diagonals of the squares."""
+    """The points of the creature, and the pairs that springs connect: sides and diagonals of the squares."""
     squares = [[(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)] for x, y in CELLS]
     points = sorted({corner for square in squares for corner in square})
     pairs = sorted({(a, b) for square in squares for a in square for b in square if a < b})
@@ -49,7 +49,7 @@ LENGTHS = np.linalg.norm(ENDS @ POINTS, axis=1)
 
 
 class Brain(nn.Module):
-    """From the time and how all points lie and move, to how much each spring shortens, between -1 and 1."""
+    """Computes the contraction of each spring, between -1 and 1, from the time and all positions and velocities."""
 
     def __init__(self, hidden, *, key):
         keys = nn.Keys(key)
@@ -64,7 +64,7 @@ class Brain(nn.Module):
 
 
 def simulate(brain, start, seconds):
-    """Positions of all points at each step; `start` is how fast they are at first."""
+    """Positions of all points at each step; `start` has the initial velocities."""
 
     def advance(state, time):
         x, v = state
@@ -73,7 +73,7 @@ def simulate(brain, start, seconds):
         unit = along / length[:, None]
         rest = LENGTHS * (1 - 0.15 * brain(time, x, v))
         force = -STIFFNESS * (length - rest) - DAMPING * (unit * speed).sum(1)
-        # The ground is another stiff spring. Friction grows smoothly with speed: a jump has no derivative.
+        # The ground is a stiff spring. Friction is a smooth function of speed, since a jump has no useful derivative.
         normal = jnp.maximum(-x[:, 1], 0) * jnp.maximum(STIFFNESS - 100 * v[:, 1], 0)
         ground = jnp.stack([-FRICTION * normal * jnp.tanh(2 * v[:, 0]), normal], 1)
         v = v + STEP * ((ENDS.T @ (force[:, None] * unit) + ground) / MASS - jnp.array([0, GRAVITY]) - DRAG * v)
@@ -84,14 +84,14 @@ def simulate(brain, start, seconds):
 
 
 def distance(brain, starts, seconds):
-    """How many metres the middle of the creature covers: the mean over the starts."""
+    """The distance in metres that the center of the creature moves, averaged over the starts."""
     paths = atled.vmap(lambda start: simulate(brain, start, seconds))(starts)
     return (paths[:, -1, :, 0] - POINTS[:, 0]).mean()
 
 
 @atled.jit(static_argnames="seconds")
 def search(brain, starts, seconds, keys):
-    """Random search, for comparison: change all weights a bit, and keep what gets farther."""
+    """The baseline, random search: perturb all weights, and keep them if the creature gets farther."""
 
     def attempt(best, key):
         draws = nn.Keys(key)
@@ -111,7 +111,7 @@ def main(config):
         optim.chain(optim.clip_by_global_norm(1.0), optim.Adam(optim.cosine(config.rate, config.steps))),
         steps=config.steps, checkpoint=config.run,
     )  # fmt: skip
-    # A gradient takes about three times as long as a simulation: the search gets more of them, to be fair.
+    # A gradient takes about three times as long as a simulation, so the search gets four times as many simulations.
     found = search(brain, starts[-config.batch :], config.seconds, random.split(random.key(1), 4 * config.steps))
     brains = {"untrained": brain, "random search": found, "gradients": state.model}
     metres = {name: float(distance(brain, test, config.seconds)) for name, brain in brains.items()}
@@ -123,7 +123,7 @@ def main(config):
 
 
 def draw(paths, config):
-    """Each creature at a few moments, where it is then."""
+    """Plot each creature at six moments."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(len(paths), 1, figsize=(10, 5), sharex=True, layout="constrained")

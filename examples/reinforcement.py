@@ -1,10 +1,10 @@
-"""Balancing a pole: reinforcement learning (PPO) in which games, learning and several learners are one program.
+"""Balancing a pole with reinforcement learning (PPO): environments, training and agents in one compiled program.
 
-Each of 8 agents keeps it up for 500 steps of 500, in 100 new games; by chance it is 22. Half a minute on two cores.
+Each of 8 agents balances the pole for 500 of 500 steps in 100 new episodes; random actions, for 22. Half a minute.
 
     python examples/reinforcement.py
 
-Games of a cart under a pole run side by side (`vmap`) and step by step (`scan`). Another `vmap` is for the agents.
+Environments of a cart with a pole run in parallel (`vmap`) and step by step (`scan`); another `vmap` trains the agents.
 """
 
 import dataclasses
@@ -13,23 +13,23 @@ import atled
 import atled.numpy as jnp
 from atled import lax, nn, optim, random, train
 
-LIMIT, DISCOUNT = 500, 0.99  # steps of a game; how much the next step counts
+LIMIT, DISCOUNT = 500, 0.99  # maximum steps of an episode; discount factor
 
 
 @dataclasses.dataclass
 class Config:
     iterations: int = 120
     agents: int = 8
-    games: int = 16  # of each agent, side by side
-    length: int = 128  # steps of each game in an iteration
-    epochs: int = 4  # how often each of them is learned from
+    games: int = 16  # parallel environments of each agent
+    length: int = 128  # steps of each environment in an iteration
+    epochs: int = 4  # passes over these steps in an iteration
     batch: int = 512
     rate: float = 2e-3
     picture: str | None = "examples/pictures/reinforcement.png"
 
 
 class Agent(nn.Module):
-    """Two networks: how good the actions are (logits), and what is to come (a value)."""
+    """Two networks: the actor, which returns logits of the actions, and the critic, which returns a value."""
 
     def __init__(self, *, key):
         keys = nn.Keys(key)
@@ -45,9 +45,9 @@ def new_games(key, count):
 
 
 def advance(game, action, fresh):
-    """A step of 0.02 s of a game, which begins anew at its end. The cart weighs 1 kg, the pole 0.1 kg, and has 1 m."""
+    """A step of 0.02 s; restarts after an episode. The cart weighs 1 kg, the pole weighs 0.1 kg and is 1 m long."""
     x, age = game
-    _, speed, angle, turning = x  # first comes the place of the cart
+    _, speed, angle, turning = x  # the first entry is the position of the cart
     sine, cosine = jnp.sin(angle), jnp.cos(angle)
     push = (jnp.where(action == 1, 10, -10) + 0.05 * turning**2 * sine) / 1.1
     falling = (9.8 * sine - cosine * push) / (2 / 3 - 0.05 * cosine**2 / 1.1)
@@ -59,7 +59,7 @@ def advance(game, action, fresh):
 
 
 def play(agent, games, key, length):
-    """All games for some steps, and all that happened in them, by step and game."""
+    """Run all environments for `length` steps; returns their states, and a record of every step, by step and game."""
 
     def step(games, key):
         keys = nn.Keys(key)
@@ -72,8 +72,8 @@ def play(agent, games, key, length):
 
 
 def judged(agent, seen):
-    """Adds how much better than expected actions were, looking far ahead (GAE), and what values should have been."""
-    # A step is worth 1 - DISCOUNT, so that values lie between 0 and 1. What comes after a failure is worth nothing.
+    """The record with advantages (`better`), by generalized advantage estimation, and targets for the critic."""
+    # The reward of a step is 1 - DISCOUNT, so that values lie between 0 and 1. The value after a failure is 0.
     surprise = 1 - DISCOUNT + DISCOUNT * agent(seen["after"])[1] * ~seen["failed"] - seen["value"]
 
     def back(later, now):
@@ -85,7 +85,7 @@ def judged(agent, seen):
 
 
 def loss(agent, batch):
-    """More of what was better than expected, as long as the agent stays close to the one that played."""
+    """The clipped PPO loss of the actor, plus the squared error of the critic."""
     logits, value = agent(batch["x"])
     chances, before = nn.log_softmax(logits), nn.log_softmax(batch["logits"])
     ratio = jnp.exp((nn.one_hot(batch["action"], 2) * (chances - before)).sum(1))
@@ -94,7 +94,7 @@ def loss(agent, batch):
 
 
 def trained(config, key):
-    """An agent after all iterations, in each of which it plays and then learns from it; how long games lasted."""
+    """A trained agent, and the mean length of episodes in each iteration of playing and learning."""
     keys, count = nn.Keys(key), config.length * config.games
     rate = optim.linear(config.rate, config.iterations * config.epochs * (count // config.batch))
     state = train.State(Agent(key=keys()), optim.chain(optim.clip_by_global_norm(0.5), optim.Adam(rate)))
@@ -121,9 +121,9 @@ def main(config):
     agents, curves = atled.jit(atled.vmap(lambda key: trained(config, key)))(random.split(random.key(0), config.agents))
     test = atled.vmap(lambda agent, keys: play(agent, new_games(keys[0], 100), keys[1], LIMIT)[1])
     result, angles = {}, []
-    for name, players in [("by chance", atled.tree.map(jnp.zeros_like, agents)), ("trained", agents)]:  # weights of 0
+    for name, players in [("by chance", atled.tree.map(jnp.zeros_like, agents)), ("trained", agents)]:  # 0: uniform
         seen = test(players, random.split(random.key(1), (config.agents, 2)))
-        lasted = seen["over"].argmax(1).mean(1) + 1  # until the first end
+        lasted = seen["over"].argmax(1).mean(1) + 1  # length of the first episode
         print(
             f"{name}: {lasted.mean():.0f} steps on average, {lasted.min():.0f} by the worst of {config.agents} agents"
         )
@@ -135,14 +135,14 @@ def main(config):
 
 
 def draw(curves, angles, config):
-    """How agents learn, and what the pole does in games of one of them."""
+    """Plot episode lengths during training, and the angle of the pole in 30 episodes before and after it."""
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
     left.plot(config.games * config.length * jnp.arange(1, config.iterations + 1), curves.T, linewidth=0.8)
-    left.set(xlabel="steps played", ylabel="steps of a game", title=f"learning: {config.agents} agents")
+    left.set(xlabel="steps played", ylabel="steps of an episode", title=f"learning: {config.agents} agents")
     right.plot(angles[0][:, :30], "tab:red", angles[1][:, :30], "tab:green", linewidth=0.6)
-    right.set(xlabel="step", ylabel="angle of the pole, degrees", title="30 games by chance (red), 30 trained (green)")
+    right.set(xlabel="step", ylabel="angle of the pole, degrees", title="30 random episodes (red), 30 trained (green)")
     figure.savefig(config.picture, dpi=90)
 
 

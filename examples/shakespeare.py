@@ -1,12 +1,13 @@
-"""Shakespeare, character by character, with a small Transformer.
+"""A character-level language model of Shakespeare: a small Transformer.
 
-On the last 5 % of the text, which it has not seen, it needs 1.44 nats per character. Counts of 6-grams, smoothed as
-Witten and Bell do, need 1.53, and longer or shorter ones more. Trained in about 8 minutes on two cores.
+The loss on the last 5 % of the text, which is held out, is 1.44 nats per character. Counts of 6-grams, with Witten-Bell
+smoothing, have 1.53, and longer or shorter n-grams have more. About 8 minutes on two cores.
 
     atled data shakespeare
     python examples/shakespeare.py
 
-Read it from top to bottom: settings, model, loss, baseline, data, training, picture. Run it again, and it resumes.
+Settings, model, loss, baseline, data, training and picture follow in this order. A second run resumes from the last
+checkpoint.
 """
 
 import dataclasses
@@ -22,17 +23,17 @@ from atled import data, metrics, nn, optim, random, train
 class Config:
     steps: int = 2000
     batch: int = 16
-    context: int = 128  # characters that the model sees
+    context: int = 128  # context length in characters
     features: int = 128
     layers: int = 4
     rate: float = 2e-2
-    characters: int | None = None  # fewer of them, to try something
+    characters: int | None = None  # length of the text, for quick tests; None: all
     run: str | None = "runs/shakespeare"
     picture: str | None = "examples/pictures/shakespeare.png"
 
 
 class Block(nn.Module):
-    """Attention to what came before, and two dense layers."""
+    """Causal self-attention, and a feed-forward network of two dense layers."""
 
     def __init__(self, features, *, key):
         keys = nn.Keys(key)
@@ -49,12 +50,12 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """From characters to the logits of those that follow."""
+    """A causal language model: logits of the next character at each position."""
 
     def __init__(self, size, features, layers, *, key):
         keys = nn.Keys(key)
         self.characters = nn.Embedding(size, features, key=keys())
-        # Four characters at a time: what attention would have to learn first is there from the beginning.
+        # Mixes in the previous three characters, which attention would otherwise have to learn first.
         self.near = nn.Conv1d(features, features, 4, padding=[(3, 0)], key=keys())
         self.blocks = nn.Stack(lambda key: Block(features, key=key), layers, key=keys())
         self.norm = nn.RMSNorm(features)
@@ -70,17 +71,17 @@ def loss(model, ids):
 
 
 def measure(model, ids):
-    """Nats for each character in the second half of a window, which has the first half before it."""
+    """The loss in nats per character in the second half of each window, so that each character has enough context."""
     nats = nn.losses.cross_entropy(model(ids[:, :-1]), ids[:, 1:], reduction=None)
     return {"nats": metrics.Mean().update(nats[:, nats.shape[1] // 2 :])}
 
 
 def counted(seen, wanted, size, orders):
-    """The baseline: nats per character by counts of n-grams, for n from 1 on. Rare ones lean on shorter ones."""
+    """The baseline: nats per character of n-gram counts with Witten-Bell smoothing, for each n up to `orders`."""
     grams, asked, nats = np.zeros(len(seen) + 1, int), np.zeros(len(wanted) + 1, int), []
     chance = np.full(len(wanted), 1 / size)
     for n in range(1, orders + 1):
-        # Each n-gram is a number in base `size`; without its last digit it is the context.
+        # An n-gram is a number in base `size`; the number without the last digit is its context.
         grams, asked = grams[:-1] * size + seen[n - 1 :], asked[:-1] * size + wanted[n - 1 :]
         known, counts = np.unique(grams, return_counts=True)
         contexts, first = np.unique(known // size, return_index=True)
@@ -99,7 +100,7 @@ def looked_up(keys, values, wanted):
 
 
 def continued(model, ids, count, key):
-    """What the model writes after the characters `ids`; likely ones are a little more likely."""
+    """A continuation of the characters `ids` by the model, sampled at temperature 0.8."""
     drawn = atled.jit(lambda model, ids, key: random.categorical(key, model(ids)[0, -1] / 0.8))
     text, keys = list(ids), nn.Keys(key)
     for _ in range(count):
@@ -132,7 +133,7 @@ def main(config):
 
 
 def draw(records, by_counting, sample, config):
-    """The curves between the lines of n-grams, and what the model writes at the end of them."""
+    """Plot training and held-out loss with lines for n-grams, and show a sample of the trained model."""
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")

@@ -1,13 +1,13 @@
 """A variational autoencoder of handwritten digits.
 
-An image of the test set takes 94.4 nats (the negative ELBO, of pixels that are drawn black or white). Pixels that are
-independent of each other, each black as often as in training, take 205.8. About 3 minutes on two cores.
+The negative ELBO of test images, with pixels drawn black or white, is 94.4 nats. Independent Bernoulli pixels with the
+means of the training set have 205.8 nats. About 3 minutes on two cores.
 
     atled data mnist
     python examples/vae.py
 
-The encoder gives a distribution of 32 numbers for an image, the decoder a distribution of images for 32 numbers. Both
-are trained to make a bound of the probability of images as large as possible (the ELBO). Run it again, and it resumes.
+The encoder maps an image to a distribution of 32 latent numbers, the decoder maps these to a distribution of images.
+Training maximizes a lower bound of the log likelihood (ELBO). A second run resumes from the last checkpoint.
 """
 
 import dataclasses
@@ -23,10 +23,10 @@ class Config:
     epochs: int = 20
     batch: int = 200
     rate: float = 2e-3
-    average: float = 0.999  # decay of the average of weights that is used in the end
+    average: float = 0.999  # decay of the averaged weights, which are evaluated
     width: int = 400
     latent: int = 32
-    examples: int | None = None  # fewer of them, to try something
+    examples: int | None = None  # number of training images, for quick tests; None: all
     run: str | None = "runs/vae"
     picture: str | None = "examples/pictures/vae.png"
 
@@ -48,7 +48,7 @@ class VAE(nn.Module):
         )  # fmt: skip
 
     def encode(self, x):
-        """Mean and log of the standard deviation of the latent numbers."""
+        """Mean and log standard deviation of the latent numbers."""
         return jnp.split(self.encoder(x), 2, axis=-1)
 
     def __call__(self, x, key):
@@ -58,7 +58,7 @@ class VAE(nn.Module):
 
 
 def bound(model, x, key):
-    """The negative ELBO in nats: what the decoder has to be told of the pixels, and of the latent numbers."""
+    """The negative ELBO in nats: reconstruction loss of the pixels plus KL divergence of the latent numbers."""
     logits, mean, scale = model(x, key)
     pixels = nn.losses.binary_cross_entropy(logits, x, reduction=None).sum(1)
     divergence = 0.5 * (mean**2 + jnp.exp(2 * scale) - 1 - 2 * scale).sum(1)
@@ -91,14 +91,14 @@ def main(config):
     nats = train.evaluate(state.eval_model(), measure, test)["nats"]
     share = few.mean(0).clip(1e-4, 1 - 1e-4)
     baseline = float(-(black * np.log(share) + (1 - black) * np.log(1 - share)).sum(1).mean())
-    print(f"nats for an image: {nats:.1f}; with pixels that are independent of each other: {baseline:.1f}")
+    print(f"nats per image: {nats:.1f}; independent pixels: {baseline:.1f}")
     if config.picture:
         draw(state.eval_model(), black, config)
     return {"nats": nats, "baseline": baseline}
 
 
 def draw(model, test, config):
-    """Test images and what becomes of them, the way from one to another, and images that the decoder invents."""
+    """Plot test images, their reconstructions, interpolations between two images, and generated images."""
     import matplotlib.pyplot as plt
 
     means = model.encode(test[:24])[0]

@@ -1,13 +1,13 @@
-"""The nouns of WordNet, sorted into 26 classes by a graph network.
+"""Classification of the nouns of WordNet into 26 classes with a graph network.
 
-94.4 % of 69,798 test nodes are right, with a bag of words 66.6 %; about 2 minutes on two cores, for both.
+The accuracy on 69,798 test nodes is 94.4 %, and 66.6 % with a bag of words; about 2 minutes on two cores for both.
 
     atled data wordnet
     python examples/wordnet.py
 
-A node is a meaning with its definition; edges lead from "viper" up to "snake". Nodes are split at random: one of ten is
-labelled for training, one of twenty is for validation, the others are the test. The baseline, a bag of words, is the
-same network without the layers that hear other nodes. Run it again, and it resumes.
+A node is a meaning with its definition; edges lead to more general nouns, as from "viper" to "snake". A random 10 % of
+the nodes are for training, 5 % for validation and 85 % for testing. The baseline, a bag of words, is the same network
+without graph layers. A second run resumes from the last checkpoint.
 """
 
 import collections
@@ -24,18 +24,18 @@ from atled import data, metrics, nn, optim, random, train
 @dataclasses.dataclass
 class Config:
     steps: int = 400
-    batch: int = 1024  # nodes that are asked for
-    room: int = 4096  # nodes of a batch with those above them, and edges; the rest is padding
+    batch: int = 1024  # nodes to classify in a batch
+    room: int = 4096  # nodes in a batch with their ancestors, and edges; both are padded to it
     rate: float = 1e-2
     width: int = 64
-    layers: int = 4  # so many steps up does a node look
-    words: int = 12  # of a definition, at most
+    layers: int = 4  # graph layers; each receives messages from one level higher
+    words: int = 12  # maximum number of words of a definition
     run: str | None = "runs/wordnet"
     picture: str | None = "examples/pictures/wordnet.png"
 
 
 class Net(nn.Module):
-    """The sum of vectors of words, and layers that add what the nodes above say. Without layers: a bag of words."""
+    """The sum of word embeddings, then graph layers with messages from more general nodes; 0 layers: bag of words."""
 
     def __init__(self, vocabulary, width, layers, *, key):
         keys = nn.Keys(key)
@@ -53,7 +53,7 @@ class Net(nn.Module):
         for layer, norm in zip(self.layers, self.norms[1:]):
             heard, _, _ = layer(self.drop(x, key=keys()), None, batch["upper"], batch["lower"])
             x = x + nn.relu(norm(heard))
-        return self.out(self.drop(x, key=keys())[: len(batch["label"])])  # the nodes that are asked for come first
+        return self.out(self.drop(x, key=keys())[: len(batch["label"])])  # the nodes to classify come first
 
 
 def loss(model, batch, key):
@@ -65,12 +65,12 @@ def measure(model, batch):
 
 
 class Graph:
-    """Words, labels and edges of all nodes, from which batches are cut."""
+    """Words, labels and edges of all nodes, from which batches are made."""
 
     def __init__(self, nouns, config):
         texts = [list(dict.fromkeys(re.findall("[a-z]+", gloss.lower()))) for gloss in nouns["gloss"]]
         counts = collections.Counter(word for text in texts for word in text)
-        common = [word for word, count in counts.most_common()[30:] if count >= 5]  # not "of", "the", "a"
+        common = [word for word, count in counts.most_common()[30:] if count >= 5]  # without "of", "the", "a"
         number = {word: i for i, word in enumerate(common, start=1)}  # 0 is padding
         self.words = np.zeros((len(texts), config.words), np.int32)
         for row, text in zip(self.words, texts):
@@ -81,7 +81,7 @@ class Graph:
         self.label, self.vocabulary, self.config = nouns["label"], len(common) + 1, config
 
     def around(self, asked):
-        """The part of the graph that says something about these nodes: what is above them."""
+        """A batch: the nodes `asked`, their ancestors up to `layers` levels higher, and the edges between them."""
         above = np.isin(np.arange(len(self.label)), asked)
         for _ in range(self.config.layers):
             above[self.upper[above[self.lower]]] = True
@@ -90,7 +90,7 @@ class Graph:
         nodes = np.concatenate([asked, np.flatnonzero(above)])
         place = np.zeros(len(self.label), np.int32)
         place[nodes] = np.arange(len(nodes))
-        room = self.config.room  # which is, as the end of an edge, no node
+        room = self.config.room  # as the end of an edge, `room` is out of range: padding
         spare = (0, room - edges.sum())
         ends = [np.pad(place[x[edges]], spare, constant_values=room) for x in (self.lower, self.upper)]
         words = np.pad(self.words[nodes], ((0, room - len(nodes)), (0, 0)))
@@ -122,11 +122,11 @@ def main(config):
 
 
 def draw(found, graph, path):
-    """The nouns as a disk, the most general one in the middle and around it what is special; colors are classes."""
+    """Plot the nouns as a disk, from the most general in the center to the most specific; colors are classes."""
     import matplotlib.pyplot as plt
 
     below = collections.defaultdict(list)
-    for i in np.unique(graph.lower, return_index=True)[1]:  # a node is drawn below one other only
+    for i in np.unique(graph.lower, return_index=True)[1]:  # draws each node below a single parent
         below[graph.upper[i]].append(graph.lower[i])
     walk, left = [], [(0, 0)]
     while left:

@@ -1,7 +1,7 @@
-"""What `mkdocs.yml` cannot say: pages from outside of docs/, the API reference, links between them.
+"""Hooks for MkDocs: add pages from outside of docs/ and the API reference, and rewrite links.
 
-Documents link to each other as files of the repository, so that they work there, too. Here, links are resolved in the
-repository first, and then written as the site has them.
+Documents link to each other by their paths in the repository, so that the links work there, too. The hooks replace
+these paths by the paths on the site.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 import reference  # noqa: E402
 
-PAGES = {  # files of the repository, and where the site has them
+PAGES = {  # paths on the site, by path in the repository
     "README.md": "index.md",
     "ARCHITECTURE.md": "internals/architecture.md",
     "CONTRIBUTING.md": "internals/contributing.md",
@@ -32,12 +32,12 @@ PAGES = {  # files of the repository, and where the site has them
     **{f"examples/{f.name}": f"examples/{f.stem}.md" for f in (ROOT / "examples").glob("*.py")},
     **{f"examples/pictures/{f.name}": f"examples/pictures/{f.name}" for f in (ROOT / "examples/pictures").glob("*")},
 }
-NOTEBOOKS = runpy.run_path(str(ROOT / "scripts" / "notebooks"))["notebooks"]()  # next to their chapters
+NOTEBOOKS = runpy.run_path(str(ROOT / "scripts" / "notebooks"))["notebooks"]()  # in the directory of their chapters
 FROM = {place: file for file, place in PAGES.items() if file != "README.md"}
 
 
 def on_config(config):
-    """The long parts of the navigation are lists of files."""
+    """Fill in the parts of the navigation that list all files: API reference, errors, examples."""
     examples = sorted(place for place in FROM if place.startswith("examples/") and place.endswith(".md"))
     errors = sorted((ROOT / "docs" / "errors").glob("*.md"))
     ours, ported = [[{name: f"api/{name}.md"} for name in part] for part in reference.parts()]
@@ -53,7 +53,7 @@ def on_config(config):
 
 
 def on_files(files: Files, config) -> Files:
-    """Adds what is not in docs/."""
+    """Add the pages, pictures and notebooks that are not in docs/."""
     for place, file in FROM.items():
         source = ROOT / file
         if source.suffix == ".py":
@@ -70,7 +70,7 @@ def on_files(files: Files, config) -> Files:
 
 
 def _example(file: pathlib.Path) -> str:
-    """A page of one example: what it says of itself, how to run it, the whole file."""
+    """The page of an example: the summary of its docstring, the command to run it, its picture, and its source."""
     text = file.read_text()
     said = (ast.get_docstring(ast.parse(text)) or "").split("\n\n")[0]
     picture = (
@@ -82,7 +82,7 @@ def _example(file: pathlib.Path) -> str:
 
 
 def on_page_markdown(markdown: str, page, config, files: Files) -> str:
-    """Links that lead out of docs/, or out of a page that is not there, are written anew; notebooks are linked."""
+    """Rewrite links to files outside of docs/, or from such files, and link notebooks from their chapters."""
     here = page.file.src_uri
     book = posixpath.basename(here).replace(".md", ".ipynb")
     if here.startswith("tutorial/") and book in NOTEBOOKS:

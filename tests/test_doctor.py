@@ -44,7 +44,7 @@ def test_values_that_cannot_be_read(tmp_path):
     assert status == 1, out
     assert "ATLED_CACHE_BYTES must be a whole number; got 'lots'." in out
     assert "ATLED_X64 must be 0 or 1; got 'maybe'." in out and "ATLED_NUM_PROCESSES must be a number" in out
-    assert "ATLED_CHACHE_DIR means nothing" in out and "is it ATLED_CACHE_DIR?" in out
+    assert "atled has no setting ATLED_CHACHE_DIR" in out and "is it ATLED_CACHE_DIR?" in out
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_engine_that_does_not_start(tmp_path, name, value, said):
 def test_a_cache_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     status, out = doctor(tmp_path, HOME="", ATLED_CACHE_DIR=str(tmp_path / "file"))
-    assert status == 0 and "cannot be made" in out and "try: ATLED_CACHE_DIR=" in out, out
+    assert status == 0 and "cannot be created" in out and "try: ATLED_CACHE_DIR=" in out, out
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root may write anywhere")

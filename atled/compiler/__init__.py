@@ -1,1 +1,1 @@
-"""From a program to StableHLO, through a builder that the engine supplies."""
+"""Lowers programs to StableHLO, through a builder that the engine supplies."""

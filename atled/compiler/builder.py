@@ -1,6 +1,6 @@
-"""The interface of the builder through which ops are lowered.
+"""The interface of the builder that ops use to lower themselves.
 
-The engine implements it over MLIR. Values are opaque except for their `type`.
+The engine implements `Builder` with MLIR. A `Value` is opaque except for its `type`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from atled.core.types import ArrayType
 
 
 class Value:
-    """A value in the module being built. A literal gets a handle on first use."""
+    """A value in the module being built. A literal becomes a constant, with a handle, on first use."""
 
     __slots__ = ("handle", "literal", "type")
 
@@ -39,21 +39,21 @@ class Builder(Protocol):
 
     platform: str
     is_nested: bool
-    token: Value | None  # the token of the last callback with an effect; ops with regions thread it through them
+    token: Value | None  # the token of the last callback with an effect; ops pass it through regions
 
     @property
     def on_one_cpu(self) -> bool:
-        """Whether an op may lower to a pattern that is fast on a CPU but that the partitioner cannot split."""
+        """Whether the program runs on one CPU, so ops may lower to code that the partitioner cannot split."""
         ...
 
     @property
     def manual(self) -> Any:
-        """The mesh of the enclosing `shard_map` block, where code runs per device; None outside of such blocks."""
+        """The mesh of the enclosing `shard_map`, whose body is per-device code, or None."""
         ...
 
     @property
     def has_powers(self) -> bool:
-        """Whether there may be a `Pow` in the module, whose logarithms XLA rewrites."""
+        """Whether the module may contain a `Pow`: XLA rewrites log(a**b), so `Log` must handle negative a."""
         ...
 
     @property
@@ -67,7 +67,7 @@ class Builder(Protocol):
         ...
 
     def at(self, source: Any, name: str) -> None:
-        """Set the source location of the operations that follow."""
+        """Set the source location and op name of the operations emitted next."""
         ...
 
     def emit(
@@ -80,19 +80,19 @@ class Builder(Protocol):
         terminator: str = "stablehlo.return",
     ) -> Any:
         """Emit one operation. Attributes are Python values: bools, strings, tuples of ints (arrays of 64 bits),
-        `#...` text to parse, or NumPy arrays. Returns a value for one result, a tuple for several."""
+        `#...` text to parse, or NumPy arrays. Returns the result, or a tuple of several."""
         ...
 
     def handles(self, values: Sequence[Value]) -> list[Any]:
-        """The MLIR values of these operands."""
+        """The MLIR values of operands; literals are emitted as constants."""
         ...
 
     def foreign(self, rule: Callable[..., Any], operands: Sequence[Value], types: Sequence[ArrayType]) -> list[Value]:
-        """The results of a function of MLIR values, called with MLIR's insertion point here."""
+        """Call a function of MLIR values that inserts into this block; returns its results, of these types."""
         ...
 
     def constant(self, value: Any, type: ArrayType) -> Value:
-        """A constant; a scalar value fills the whole shape."""
+        """A constant of this type; a scalar is repeated to fill the shape."""
         ...
 
     def spread(self, x: Value, shape: tuple[int, ...]) -> Value:
@@ -100,7 +100,7 @@ class Builder(Protocol):
         ...
 
     def broadcast(self, x: Value, shape: tuple[int, ...], dimensions: Sequence[int]) -> Value:
-        """`x` with its axes at `dimensions` of a larger shape."""
+        """Broadcast `x` to a larger shape, in which its axes are `dimensions`."""
         ...
 
     def region(self, types: Sequence[ArrayType], body: Callable[..., Any]) -> Any:
@@ -110,14 +110,14 @@ class Builder(Protocol):
         ...
 
     def apply(self, f: Callable[..., Any], *operands: Value) -> Any:
-        """Lower a function that is written with ops."""
+        """Lower a function that is written with ops, by tracing it; returns its results."""
         ...
 
     def map(self, f: Callable[..., Any], *operands: Value) -> Value:
-        """Lower a long elementwise function, of arrays of equal shape, as one loop; the results have the dtype of the
-        first array.
+        """Lower a long elementwise function of arrays of equal shape as one loop; the result has the first array's
+        dtype.
 
-        Otherwise the compiler emits a loop for each value that is used twice, and each traverses memory.
+        Without this, the compiler emits a loop over memory for each value that is used twice.
         """
         ...
 
@@ -125,16 +125,16 @@ class Builder(Protocol):
         self, program: Any, operands: Sequence[Value], is_closed: bool = False, composite: dict[str, Any] | None = None,
         marks: dict[str, str] | None = None,
     ) -> tuple[Value, ...]:  # fmt: skip
-        """Call a program as a function of the module, emitted once. No op moves into or out of a closed function.
+        """Call a program as a function of the module, emitted once. No op is moved into or out of a closed function.
 
-        A `composite` has a name for the compiler, a version and attributes; the program is its decomposition. `marks`
-        are frontend attributes of the call.
+        With `composite` (a name, a version and attributes), the call is a composite with the program as decomposition.
+        `marks` are frontend attributes of the call.
         """
         ...
 
     def mark(self, x: Value, marks: dict[str, str]) -> Value:
-        """The value, with frontend attributes on the operation that produces it; a block argument, which has no such
-        operation, is unchanged.
+        """Set frontend attributes on the operation that produces the value, and return it. A block argument, which no
+        operation produces, is unchanged.
         """
         ...
 
@@ -146,7 +146,7 @@ class Builder(Protocol):
         self, mesh: Any, axes: Sequence[Any], operands: Sequence[Value], ins: Sequence[Any], outs: Sequence[Any],
         types: Sequence[ArrayType], out_types: Sequence[ArrayType], body: Callable[..., Any],
     ) -> tuple[Value, ...]:  # fmt: skip
-        """A block that each device of a mesh runs on its shard; `body(build, *values)` gets values of `types`."""
+        """A block that each device of a mesh runs on its shards; `body(build, *values)` gets values of `types`."""
         ...
 
     def groups(self, axes: Sequence[Any]) -> Any:
@@ -158,15 +158,15 @@ class Builder(Protocol):
         ...
 
     def channel(self) -> str:
-        """An attribute that tells collectives apart."""
+        """The attribute with the channel of a new collective."""
         ...
 
     def constrain(self, x: Value, sharding: Any) -> Value:
-        """The value, with a sharding constraint."""
+        """The value with a sharding constraint."""
         ...
 
     def call_portable(self, data: bytes, name: str, operands: Sequence[Value], types: Sequence[ArrayType]) -> Any:
-        """Call an exported function."""
+        """Call the serialized module of an exported function."""
         ...
 
     def inline(self, program: Any, operands: Sequence[Value]) -> list[Value]:
@@ -187,9 +187,9 @@ class Builder(Protocol):
         ...
 
     def callback(self, function: Any, operands: Sequence[Value], types: Sequence[ArrayType], effect: bool) -> Any:
-        """A host callback; one with an effect runs after all previous ones."""
+        """Call a Python function on the host; callbacks with an effect run in order."""
         ...
 
     def waited(self) -> Value:
-        """The token of all effects so far."""
+        """The token that the next callback with an effect must wait for."""
         ...

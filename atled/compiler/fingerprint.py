@@ -1,7 +1,7 @@
 """A program's fingerprint: equal for programs that compile to the same code, in any process.
 
-Names and source lines do not count. The fingerprint is part of the key of the disk cache, so a program that has been
-compiled before is not lowered, and MLIR is not even imported.
+Names and source lines are ignored. The fingerprint is part of the disk cache's key, so a program found in the cache is
+not lowered, and MLIR is not imported.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from atled.core.types import ArrayType
 
 
 class NotPortable(Exception):  # noqa: N818
-    """The program refers to an object of this process, such as a Python function, and has no portable fingerprint."""
+    """A program without a fingerprint: it refers to an object of this process, such as a Python function."""
 
 
 def digest(program: Program) -> str:
-    """The fingerprint, as hexadecimal text."""
+    """The fingerprint of a program, as hexadecimal text."""
     return program.memo("digest", lambda: hashlib.sha256(_describe(program).encode()).hexdigest())
 
 
@@ -46,7 +46,7 @@ def _describe(program: Program) -> str:
 def _signature(op: Any) -> str:
     known = op.__dict__.get("_signature")
     if known is None:
-        if not type(op).__module__.startswith("atled."):  # a user-defined op, whose lowering may be edited at any time
+        if not type(op).__module__.startswith("atled."):  # the lowering of a user's op may change between runs
             raise NotPortable(type(op).__name__)
         values = [_canonical(getattr(op, n)) for n in op.fields if n not in op.unlowered]
         known = op.__dict__["_signature"] = f"{type(op).__name__}({','.join(values)})"
@@ -57,7 +57,7 @@ def _canonical(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, str, bytes)):
         return repr(value)
     if isinstance(value, (float, complex)):
-        return repr(value) if value == value else np.asarray(value).tobytes().hex()  # NaN has many bit patterns
+        return repr(value) if value == value else np.asarray(value).tobytes().hex()  # NaNs have many bit patterns
     if isinstance(value, (np.dtype, KeyDtype)):
         return value.name
     if isinstance(value, tuple):

@@ -1,14 +1,14 @@
-"""Optimization barriers ("walls") that keep the CPU compiler from recomputing values, and from kernels without end.
+"""Chooses values for optimization barriers, which keep the CPU compiler from recomputing them or making huge kernels.
 
 The compiler's fusion duplicates cheap ops into every consumer. In a chain of steps, such as an unrolled Python loop or
-its gradient, each step then recomputes all steps before it: compile time and run time grow quadratically with the
-length. With a wall, a value that has several uses and depends on a long chain of ops is computed once.
+its gradient, each step then recomputes all steps before it, so compile time and run time grow quadratically with the
+length. With a barrier, a value that has several uses and depends on a long chain of ops is computed once.
 
-A chain whose values have one use each becomes one kernel. Above some fifty ops it is no longer vectorized, and compile
-time grows faster than the chain: a thousand turns of `tanh(w * h + i)` on 100,000 elements ran ten times as long as
-they do with walls, and a thousand of `(w * h + i) * 0.5` could take the compiler 20 GB.
+A chain whose values have one use each becomes one kernel. Kernels of more than about 50 ops are not vectorized, and
+their compile time grows faster than linearly. Without barriers, 1,000 steps of `tanh(w * h + i)` on 100,000 elements
+ran 10 times as long, and 1,000 steps of `(w * h + i) * 0.5` took up to 20 GB to compile.
 
-There are no walls inside loops, whose bodies the compiler may turn into plain functions that ignore barriers.
+Loop bodies get no barriers, because the compiler may turn them into plain functions, in which it ignores barriers.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 
 from atled.core.program import Program, Var
 
-SHORT = 64  # in equations; programs up to this length have no walls
-MUCH = 32  # the number of ops that may be duplicated into each use of a value
-LONG = 48, 500  # the number of ops in one kernel, of short programs and of those with tens of thousands of ops
-KERNELS = 64  # how many kernels a chain becomes before they may be longer: each takes the compiler some milliseconds
+SHORT = 64  # programs of up to this many equations get no barriers
+MUCH = 32  # this many ops may be duplicated into each use of a value
+LONG = 48, 500  # the most ops in one kernel: in short programs, and in those with tens of thousands of ops
+KERNELS = 64  # a program of n equations gets kernels of about n // KERNELS ops, within LONG, to save compile time
 
 
 def walls(program: Program) -> set[Any]:
-    """The variables of a program that get a wall."""
+    """The variables of a program that get an optimization barrier."""
     walled: set[Any] = set()
     if len(program.equations) <= SHORT:
         return walled
@@ -34,7 +34,7 @@ def walls(program: Program) -> set[Any]:
     for e in program.equations:
         for v in e.operands:
             uses[v] = uses.get(v, 0) + 1
-    behind: dict[Any, int] = {}  # the number of ops that a use of a variable would duplicate; zero for values in memory
+    behind: dict[Any, int] = {}  # ops that each use of a variable would duplicate; none if the value is in memory
     for e in program.equations:
         if not e.op.is_fusible:
             continue

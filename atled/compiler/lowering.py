@@ -1,7 +1,7 @@
 """Walks a program and lets each op lower itself.
 
-Random keys are stored as two words on a leading axis, so an op on keys is lowered as its batched form on the words;
-ops need no code for keys.
+Random keys are stored as two words on a leading axis. An op on keys is therefore lowered as its batched form on the
+words, so ops need no code for keys.
 """
 
 from __future__ import annotations

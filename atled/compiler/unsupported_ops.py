@@ -1,6 +1,6 @@
-"""Rejects ops that would crash the compilers of accelerators, and with them the whole process.
+"""Rejects ops that would crash the compiler of an accelerator, and thereby the process.
 
-`scripts/compile-elsewhere` compiles each row of the op table for TPUs and GPUs, and finds the ops that belong here.
+`scripts/compile-elsewhere` finds these ops: it compiles each row of the op table for TPUs and GPUs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def check(platform: str, equation: Equation) -> None:
 
 
 def check_over_devices(platform: str, program: Program) -> None:
-    """Raise an error for 2-bit values, some of which CPU collectives lose."""
+    """Raise an error for 2-bit values in programs over several CPU devices, whose collectives lose some elements."""
     if platform == "cpu":
         for v in (*program.inputs, *[v for e in program.equations for v in e.results]):
             if v.type.dtype in (dtypes.int2, dtypes.uint2):
@@ -35,7 +35,7 @@ def check_over_devices(platform: str, program: Program) -> None:
 
 
 def check_without_devices(platform: str, program: Program) -> None:
-    """Raise an error for ops that the compiler must autotune on a real device."""
+    """Raise an error for ops that XLA must autotune on an attached GPU, when compiling without one."""
     if platform != "cuda":
         return
     for e in program.equations:
@@ -43,8 +43,8 @@ def check_without_devices(platform: str, program: Program) -> None:
             check_without_devices(platform, inner)
         types = [v.type for v in (*e.operands, *e.results)]
         if e.op.name == "dot_general" and {t.dtype for t in types[:2]} == {np.dtype(np.int8)} != {types[-1].dtype}:
-            says = f"products of int8 in {types[-1].dtype} cannot be compiled for GPUs without one; got {types[0]}"
-            raise _refused(e, says, "int32, or compile where there is a GPU")
+            says = f"products of int8 in {types[-1].dtype} cannot be compiled without a GPU; got {types[0]}"
+            raise _refused(e, says, "int32 operands, or compile on a machine with a GPU")
 
 
 def _refused(equation: Equation, says: str, instead: str) -> NotImplementedError:

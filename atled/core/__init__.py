@@ -1,1 +1,1 @@
-"""What a traced program is: types, trees, ops, interpreters and programs. Imports nothing else from atled."""
+"""Array types, pytrees, ops, interpreters and programs. Imports nothing from the other packages of atled."""

@@ -155,7 +155,7 @@ class Array:
         raise TypeError(  # arrays compare elementwise, so they cannot be keys
             errors.explained(
                 f"hash: arrays cannot be keys of a dict or members of a set; got {self.type}.",
-                "x.item() as the key; under jit, an array that is indexed instead of a dict.",
+                "x.item() as the key; under jit, index an array instead of a dict.",
             )
         )
 
@@ -174,7 +174,7 @@ ArrayLike: TypeAlias = Array | np.ndarray | np.generic | bool | int | float | co
 if TYPE_CHECKING:  # `x.at`, which `atled.numpy.at_updates` implements
 
     class Write(Protocol):
-        """`x.at[index].add` and the like."""
+        """The type of `x.at[index].add`, `x.at[index].set` and so on."""
 
         def __call__(
             self,
@@ -209,7 +209,7 @@ if TYPE_CHECKING:  # `x.at`, which `atled.numpy.at_updates` implements
         def __getitem__(self, index: Any) -> Update: ...
 
 
-"""What functions of arrays take: an array, a NumPy array or scalar, a Python number."""
+"""The type of array arguments: an array, a NumPy array or scalar, or a Python number."""
 
 
 @runtime_checkable
@@ -221,11 +221,11 @@ class SupportsDType(Protocol):
 
 
 DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
-"""What stands for a dtype: its name, a Python or NumPy type, or what has one."""
+"""The type of dtype arguments: a dtype or its name, a Python or NumPy scalar type, or an object with a dtype."""
 
 
 def fill(members: dict[str, Callable[..., Any] | property]) -> None:
-    """Add operators, methods and properties to all arrays."""
+    """Add operators, methods and properties to the class `Array`."""
     for name, member in members.items():
         setattr(Array, name, member)
 
@@ -255,7 +255,7 @@ def type_of(x: Any) -> ArrayType:
             return ArrayType((), dtypes.default(name), True)
         if kind is not np.ndarray:
             check_unmasked(x)
-        declared = getattr(x, "type", None)  # an object with a type also knows its weak type
+        declared = getattr(x, "type", None)  # if this is an `ArrayType`, it says whether x is weak
         return declared if isinstance(declared, ArrayType) else ArrayType(tuple(x.shape), dtypes.canonical(dtype))
     declared = getattr(x, "type", None)
     if isinstance(declared, ArrayType):
@@ -263,7 +263,7 @@ def type_of(x: Any) -> ArrayType:
     for python, name in _PYTHON.items():
         if isinstance(x, python):
             return ArrayType((), dtypes.default(name), python is not bool)
-    way_out = getattr(kind, "not_an_argument", None)  # the hint that its class provides
+    way_out = getattr(kind, "not_an_argument", None)  # a hint that the class of x defines
     hint = "" if way_out is None else f"\n  try: {way_out}"
     raise TypeError(f"expected an array or a number; got {describe(x)}.{hint}")
 
@@ -274,11 +274,11 @@ def is_masked(x: Any) -> bool:
 
 
 def check_unmasked(x: Any) -> None:
-    """Raise for NumPy's masked arrays: arrays have no mask, and what it hides would be used as data."""
+    """Raise for NumPy's masked arrays: arrays have no mask, so masked elements would be used as data."""
     if is_masked(x):
         raise TypeError(
             f"expected an array or a number; got a masked array of {x.dtype}."
-            "\n  try: x.filled(value), and x.mask as an array of its own."
+            "\n  try: x.filled(value), and x.mask as a separate array."
         )
 
 
@@ -292,12 +292,12 @@ def _integer_dtype(n: int) -> Any:
 
 
 _PYTHON: dict[Any, str] = {bool: "b", int: "i", float: "f", complex: "c"}
-# NumPy's default scalars come out of ordinary arithmetic (np.sqrt(2)), so they are weakly typed, as Python numbers are.
+# NumPy's default scalars result from ordinary arithmetic (np.sqrt(2)), so they are weakly typed, as Python numbers are.
 WEAK_SCALARS: dict[Any, str] = {np.float64: "f", np.int64: "i", np.complex128: "c"}
 
 
 def types_of(values: Sequence[Any], is_wide: bool = False) -> list[ArrayType]:
-    """The types of operands of one op. Next to 64-bit arrays, or with `wide`, Python numbers are 64 bits wide."""
+    """The types of one op's operands. Next to 64-bit arrays, or if `is_wide`, Python numbers are 64 bits wide."""
     types = [type_of(x) for x in values]
     if is_wide or any([t.dtype.name in _WIDE and not t.weak for t in types]):
         return [t if isinstance(x, Array) else wide(t) for x, t in zip(values, types)]
@@ -305,7 +305,7 @@ def types_of(values: Sequence[Any], is_wide: bool = False) -> list[ArrayType]:
 
 
 def wide(t: ArrayType) -> ArrayType:
-    """The type of a Python number when combined with 64-bit arrays."""
+    """The 64-bit type of a Python number; other types unchanged."""
     return ArrayType((), np.dtype(_WIDER[t.kind]), True) if t.weak and t.kind in _WIDER else t
 
 
@@ -314,7 +314,7 @@ _WIDER = {"f": "float64", "c": "complex128"}
 
 
 def describe(x: Any) -> str:
-    """A value for an error message: its type if it is an array, else its class."""
+    """How error messages show a value: its type if it is an array, else its class."""
     if isinstance(x, Array):
         return repr(x.type)
     if x is None:
@@ -325,12 +325,12 @@ def describe(x: Any) -> str:
 
 
 def shown(x: Any) -> str:
-    """A value for a message about arrays: its type if it is convertible to an array, else its class."""
+    """How error messages show an array argument: its type if it converts to an array, else its class."""
     return str(type_of(x)) if is_array_like(x) else describe(x)
 
 
 def is_array_like(x: Any) -> bool:
-    """Whether a value is an array, or a number that can be one."""
+    """Whether a value is an array or converts to one."""
     try:
         type_of(x)
     except TypeError:

@@ -1,17 +1,17 @@
-"""Axes of arrays as users name them, checked and counted from the front."""
+"""Checks axis arguments, and makes negative ones non-negative."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.exceptions import AxisError  # a ValueError and an IndexError
+from numpy.exceptions import AxisError  # is both a ValueError and an IndexError
 
 from atled.core import errors
 
 
 def check_axis(name: str, axis: int, ndim: int) -> int:
-    """A valid axis, counted from the front."""
+    """The axis as a non-negative integer; raises if it is out of bounds."""
     if not isinstance(axis, (int, np.integer)):
         axis = axis.__index__()
     if not -ndim <= axis < ndim:
@@ -22,7 +22,7 @@ def check_axis(name: str, axis: int, ndim: int) -> int:
 
 
 def check_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """Valid axes, each once, from None (all), an int, or a tuple."""
+    """A tuple of non-negative axes from None (all axes), an int, or a tuple; raises for duplicates."""
     if axis is None:
         return tuple(range(ndim))
     axes = tuple([check_axis(name, a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])

@@ -1,5 +1,5 @@
-"""The few operations that `core/` and the base classes of ops need. `ops/` sets them at import, so that `core/` imports
-nothing from `ops/`.
+"""The operations that `core/` and the base classes of ops call. `ops/` sets them at import, because `core/` must not
+import `ops/`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class _Arithmetic:
     slope: Callable[[Any, Any], Any]  # a tangent times a derivative
     select: Callable[[Any, Any, Any], Any]
     logical_or: Callable[[Any, Any], Any]
-    convert: Callable[[Any, Any], Any]  # to a dtype
+    convert: Callable[[Any, Any], Any]  # converts an array to a dtype
     broadcast: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any]
     sum: Callable[[Any, tuple[int, ...]], Any]  # along axes
     zeros: Callable[[Any], Any]

@@ -91,16 +91,16 @@ for _name, _dtype in narrow_floats.items():
     _INFO[_dtype] = ("f", 4 if "float4" in _name else 8, _name.replace("float", "f").replace("_", ""))
 
 all_dtypes: tuple[Any, ...] = tuple(_INFO)
-_SINGLE = {d: d for d in _INFO}  # so that dtypes can be compared with `is`
+_SINGLE = {d: d for d in _INFO}  # one object per dtype, for comparison with `is`
 
 
 def kind(dtype: Any) -> str:
-    """One of 'b', 'i', 'u', 'f', 'c', 'k' (random key) and '0' (no information)."""
+    """The kind of a dtype: 'b', 'i', 'u', 'f', 'c', 'k' (random key) or '0' (`float0`)."""
     return _INFO[dtype][0]
 
 
 def bits(dtype: Any) -> int:
-    """The width of one element."""
+    """The width of one element, in bits."""
     return _INFO[dtype][1]
 
 
@@ -110,12 +110,12 @@ def short_name(dtype: Any) -> str:
 
 
 def is_inexact(dtype: Any) -> bool:
-    """Whether derivatives with respect to this dtype make sense."""
+    """Whether a dtype is floating or complex, so arrays of it can be differentiated."""
     return _INFO[dtype][0] in "fc"
 
 
 def is_integer(dtype: Any) -> bool:
-    """Whether this is a signed or unsigned integer."""
+    """Whether a dtype is a signed or unsigned integer."""
     return _INFO[dtype][0] in "iu"
 
 
@@ -136,7 +136,7 @@ _PYTHON_KIND = {bool: "b", int: "i", float: "f", complex: "c"}
 
 
 def canonical(dtype: Any) -> Any:
-    """The dtype for a user's dtype, dtype name, or Python type.
+    """The supported dtype for a dtype, a dtype's name, or a Python type; raises if there is none.
 
     >>> canonical(float), canonical("bfloat16"), canonical(np.int8)
     (dtype('float32'), dtype(bfloat16), dtype('int8'))
@@ -176,10 +176,9 @@ def complex_of(dtype: Any) -> Any:
 
 
 class FloatInfo:
-    """Machine limits of a floating dtype, as Python numbers, which every width represents exactly.
+    """Machine limits of a floating dtype, as Python numbers, which represent them exactly.
 
-    For dtypes of 8 bits and less, the limits are scalars of that dtype, because these dtypes do not promote with
-    others.
+    The limits of dtypes of at most 8 bits are scalars of that dtype, because these dtypes do not promote with others.
     """
 
     _LIMITS = ("eps", "epsneg", "max", "min", "smallest_normal", "smallest_subnormal", "tiny", "resolution")
@@ -213,7 +212,7 @@ _float_info = functools.cache(FloatInfo)
 
 
 def finfo(dtype: Any) -> FloatInfo:
-    """Machine limits of a floating dtype, or of the dtype of an array, of all widths.
+    """Machine limits of a floating dtype of any width, or of an array's dtype.
 
     >>> finfo("bfloat16").eps
     0.0078125
@@ -222,7 +221,7 @@ def finfo(dtype: Any) -> FloatInfo:
 
 
 def iinfo(dtype: Any) -> Any:
-    """Machine limits of an integer dtype, or of the dtype of an array, of all widths.
+    """Machine limits of an integer dtype of any width, or of an array's dtype.
 
     >>> iinfo("int8").min, iinfo("int4").max
     (-128, 7)
@@ -231,7 +230,7 @@ def iinfo(dtype: Any) -> Any:
 
 
 def holds(dtype: Any, number: int) -> bool:
-    """Whether an integer dtype holds a number."""
+    """Whether an integer is within the range of an integer dtype."""
     info = iinfo(dtype)
     return bool(info.min <= number <= info.max)
 
@@ -242,7 +241,7 @@ def _dtype_of(x: Any) -> Any:
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether dtype `arg1` is of kind `arg2`, as `numpy.issubdtype`, for all dtypes of the library.
+    """Whether dtype `arg1` is of kind `arg2`: `numpy.issubdtype`, extended to all dtypes of the library.
 
     >>> issubdtype("bfloat16", np.floating), issubdtype("int4", np.integer)
     (True, True)
@@ -254,7 +253,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
         return False
     if isinstance(a, type) and issubclass(a, np.generic) and a not in _CONCRETE:
         return np.issubdtype(a, b) if isinstance(b, type) else False
-    if isinstance(b, type) and issubclass(b, (np.flexible, np.object_)):  # no dtype of arrays, so NumPy's to say
+    if isinstance(b, type) and issubclass(b, (np.flexible, np.object_)):  # no array has these dtypes: NumPy decides
         return np.issubdtype(a, b)
     a = canonical(a)
     if isinstance(b, type) and issubclass(b, np.generic) and b not in _CONCRETE:
@@ -372,6 +371,6 @@ _WEAK_NAMES = {"i*": "a Python int", "f*": "a Python float", "c*": "a Python com
 
 def _strict_error(a: Any, b: Any) -> PromotionError:
     return PromotionError(
-        f"promotion: numpy_dtype_promotion is 'strict', and {_node_name(a)} meets {_node_name(b)}; "
+        f"promotion: numpy_dtype_promotion is 'strict', and the operands are {_node_name(a)} and {_node_name(b)}; "
         "convert one of them with .astype."
     )

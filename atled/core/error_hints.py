@@ -1,8 +1,8 @@
-"""Rewrites the user's line so that it works, for the `try:` line of an error message.
+"""Rewrites the line that raised an error into one that works, for the `try:` line of the error message.
 
 Each function takes the statement at a source location and the expression that was running, and returns the line with
-that expression changed. The result is an empty string if the line cannot be rewritten: expressions over several lines,
-deleted files.
+that expression changed. The result is an empty string if the line cannot be rewritten, for example because the
+expression spans several lines or the file was deleted.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def numpy_name(place: Source | None) -> str:
 
 
 def _first(change: Callable[[Line, Any, str], str]) -> str:
-    """The line after the first successful change of a node around the user's location."""
+    """The user's line, rewritten by the first call of `change`, on the nodes around the location, that succeeds."""
     place = source.here()
     line = line_at(place)
     if line is None:
@@ -128,9 +128,9 @@ def _truth(line: Line, node: Any, name: str) -> str:
         case ast.Call(func=ast.Name(id=called)) if called in _BUILTIN:
             return line.with_(node.func, f"{name}.{_BUILTIN[called]}")
         case ast.While():
-            return f"lax.while_loop(lambda ...: {line.of(node.test)}, step, start), where step makes one turn."
+            return f"lax.while_loop(lambda ...: {line.of(node.test)}, step, start), where step runs one iteration."
         case ast.Assert():
-            return "check the value outside of the function, or look at it with debug.print."
+            return "check the value outside of the function, or print it with debug.print."
     return ""
 
 
@@ -179,8 +179,8 @@ def _of_our_own(line: Line, node: Any, name: str) -> str:
 def with_operand(number: int, template: str, function: str = "") -> str:
     """The line with one operand of an operator, or one argument of a call, changed.
 
-    In `template`, `{}` is the operand's source text and `{numpy}` the user's name for `atled.numpy`. A call must
-    be one of `function`, if that is given.
+    In `template`, `{}` is the operand's source text and `{numpy}` the user's name for `atled.numpy`. Only calls of
+    `function` are changed, if it is given.
     """
 
     def change(line: Line, node: Any, name: str) -> str:
@@ -203,7 +203,7 @@ def with_operand(number: int, template: str, function: str = "") -> str:
 
 
 def called_with(*arguments: str, function: str) -> str:
-    """The line with other arguments in its call of a function; `{0}`, `{1}`, ... stand for the existing ones."""
+    """The line with new arguments in its call of `function`; `{0}`, `{1}`, ... stand for the existing ones."""
 
     def change(line: Line, node: Any, name: str) -> str:
         if not isinstance(node, ast.Call) or not node.args or not line.of(node.func).endswith(function):
@@ -221,7 +221,7 @@ def called_with(*arguments: str, function: str) -> str:
 
 
 def called_also_with(keyword: str, function: str) -> str:
-    """The line with one more keyword argument in its call of a function."""
+    """The line with one more keyword argument in its call of `function`."""
 
     def change(line: Line, node: Any, name: str) -> str:
         if not isinstance(node, ast.Call) or not line.of(node.func).endswith(function):
@@ -233,7 +233,7 @@ def called_also_with(keyword: str, function: str) -> str:
 
 
 def chosen() -> str:
-    """The line with a `cond` of two values rewritten as a selection."""
+    """The line with a `cond` of two values rewritten as a `where`."""
     return _first(_chosen)
 
 

@@ -1,7 +1,7 @@
 """The library's exception classes, and the removal of its own frames from tracebacks.
 
-Most mistakes raise built-in exceptions. A class here is one whose explanation is longer than a line: its docstring is
-the help page, and the message says what to do.
+Most mistakes raise built-in exceptions. A class is defined here if its explanation takes more than one line: the
+docstring is the help page, and the message says what to do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from atled.core.source import Source, describe, here, is_library_file
 
 
 class TracingTypeError(TypeError):
-    """Base class of the type errors in this file. Never raised itself.
+    """Base class of the type errors about tracing. Only its subclasses are raised.
 
     >>> issubclass(TracerBoolConversionError, TracingTypeError)
     True
@@ -27,7 +27,7 @@ class TracingTypeError(TypeError):
 
 
 class TracingIndexError(IndexError):
-    """Base class of the index errors in this file. Never raised itself.
+    """Base class of the index errors about tracing. Only its subclasses are raised.
 
     >>> issubclass(NonConcreteBooleanIndexError, TracingIndexError)
     True
@@ -35,16 +35,16 @@ class TracingIndexError(IndexError):
 
 
 class ConcretizationTypeError(TracingTypeError):
-    """A Python value of a traced array was requested, but it has no value while the function is being traced.
+    """A Python value was requested from a traced array, which has no value while the function is being traced.
 
-    Under `jit` a function runs once on tracers, which records its ops. `float(x)`, `x.item()`, shapes and
-    sizes that depend on `x` need a number at that moment, and there is none yet. Keep the computation in arrays, or
-    make the argument static: `jit(f, static_argnames="n")`.
+    `jit` runs the function once on tracers to record its ops. `float(x)`, `x.item()`, and shapes or sizes that depend
+    on `x` need a number during this run, but `x` gets its value only when the compiled program runs. Compute
+    with arrays instead, or make the argument static, as in `jit(f, static_argnames="n")`.
 
     >>> import atled
     >>> atled.jit(float)(1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    ConcretizationTypeError: float: a Python value was asked of a traced ~f32[], whose value is not known here.
+    ConcretizationTypeError: float: a Python value was requested from a traced ~f32[], whose value is not known here.
     """
 
 
@@ -69,12 +69,12 @@ class TracerArrayConversionError(TracingTypeError):
     >>> import atled, numpy
     >>> atled.jit(numpy.asarray)(1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    TracerArrayConversionError: numpy.asarray: a NumPy array was asked of a traced ~f32[].
+    TracerArrayConversionError: numpy.asarray: a NumPy array was requested from a traced ~f32[].
     """
 
 
 class TracerIntegerConversionError(TracingTypeError):
-    """A traced array, whose value is not known yet, was used as a list index, in `range` or as another Python integer.
+    """A traced array, whose value is not known yet, was used as a Python integer, such as a list index or in `range`.
 
     Index an array instead of a list (`atled.numpy.asarray(items)[i]`), use `lax.fori_loop` instead of `range`, or make
     the argument static.
@@ -82,14 +82,14 @@ class TracerIntegerConversionError(TracingTypeError):
     >>> import atled
     >>> atled.jit(lambda i: [10, 20][i])(1)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    TracerIntegerConversionError: index: a Python integer was asked of a traced ~i32[], whose value is not known here.
+    TracerIntegerConversionError: index: a Python integer was requested from a traced ~i32[].
     """
 
 
 class NonConcreteBooleanIndexError(TracingIndexError):
     """A traced boolean mask was used as an index, so the size of the result is unknown.
 
-    Use `numpy.where(mask, x, fill)` to keep the shape, `numpy.nonzero(mask, size=n)` to bound it, or
+    Use `numpy.where(mask, x, fill)` to keep the shape, `numpy.nonzero(mask, size=n)` to fix the size, or
     `x.at[mask].set(v)` to write through the mask.
 
     >>> import atled, atled.numpy as jnp
@@ -100,10 +100,10 @@ class NonConcreteBooleanIndexError(TracingIndexError):
 
 
 class KeyReuseError(TracingTypeError):
-    """A random key was used twice while the setting `key_reuse` is "raise", which would repeat the same random numbers.
+    """A random key was used twice, which repeats its random numbers, while the setting `key_reuse` is "raise".
 
-    Split it first, `key, sub = random.split(key)`, and use every part once; use `random.clone(key)` if the repetition
-    is intended.
+    Split the key first, `key, sub = random.split(key)`, and use each part once; if the repetition is intended, use
+    `random.clone(key)`.
 
     >>> import atled
     >>> key = atled.random.key(0)
@@ -115,7 +115,7 @@ class KeyReuseError(TracingTypeError):
 
 
 class ShapeError(ValueError, TypeError):
-    """Operands with incompatible shapes were multiplied.
+    """The shapes of the operands of a matrix product are incompatible.
 
     NumPy raises a ValueError here, JAX a TypeError; this class is both.
 
@@ -155,7 +155,7 @@ def keep(error: BaseException) -> str:
 
 
 def kept(text: str) -> BaseException | None:
-    """The stored exception that an engine's error message refers to."""
+    """The stored exception that the text of an engine's error refers to, or None."""
     match = _KEPT.search(text)
     return _kept.get(int(match[1])) if match else None
 
@@ -164,10 +164,10 @@ E_ = TypeVar("E_", bound=BaseException)
 
 
 def for_user(error: E_) -> E_:
-    """An error that leaves the library, as users see it.
+    """Prepare an error that leaves the library for the user, and return it.
 
-    The library's frames are cut out of its traceback, and if the library raised it, the message says where in the
-    user's code: function, file, line, and the line itself.
+    The library's frames are removed from the traceback. If the library raised the error, its message gets the location
+    in the user's code: function, file, line number, and the line itself.
     """
     if not scope().hide_frames:
         return error
@@ -186,20 +186,20 @@ def explained(says: str, instead: str = "", more: str = "") -> str:
 
 
 def warn(says: str, category: type[Warning] = UserWarning, instead: str = "") -> None:
-    """Warn at the user's line: what is wrong, and what to write instead. Python shows it once for each line."""
+    """Warn at the user's line: what is wrong, and what to write instead. Python shows a warning once per line."""
     where = here()
     file, line = (where.file, where.line) if where is not None else ("<unknown>", 0)
     text = says + describe(where) + (f"\n  try: {instead}" if instead else "")
     warnings.warn_explicit(text, category, file, line, registry=_shown.setdefault(file, {}))
 
 
-_shown: dict[str, dict[Any, Any]] = {}  # by file, what Python has shown; without it, a loop would warn in every step
+_shown: dict[str, dict[Any, Any]] = {}  # file -> warnings shown so far; without it, a loop would warn in every step
 
 
 def _hide_frames(error: Any = None) -> None:
     """Remove the library's frames when an uncaught error of the library is printed."""
     if error is not None:
-        with contextlib.suppress(AttributeError):  # instances of a few classes have no attributes
+        with contextlib.suppress(AttributeError):  # a few exception classes allow no new attributes
             error._passed_atled = True
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show
@@ -232,7 +232,7 @@ def _show(kind: Any, error: BaseException, traceback: Any) -> None:
 
 
 def _say_where(error: BaseException, place: Source | None) -> None:
-    """Put the user's line into the message, before the `try:` line."""
+    """Insert the user's location into the error's message, before the `try:` line."""
     if place is None or len(error.args) != 1 or not isinstance(error.args[0], str):
         return
     text = error.args[0]

@@ -1,4 +1,4 @@
-"""Names that were chosen again before 0.1: the old ones raise, and say the new ones. This file goes with 0.2."""
+"""Names that were changed before 0.1: a former name raises an error with the new name. Delete this file in 0.2."""
 
 from __future__ import annotations
 
@@ -9,10 +9,25 @@ from typing import Any, TypeVar
 from atled.core import errors
 
 T = TypeVar("T")
+FORMER = {  # functions and classes, by package
+    "atled": {"checkpoint": "remat"},
+    "atled.data": {"joined": "merge_states"},
+    "atled.nn": {
+        "load_state": "load_state_dict", "only": "filter", "start_decoding": "init_cache", "state": "state_dict",
+    },
+    "atled.optim": {
+        "apply": "apply_updates", "change": "set_hyperparams", "joined": "join_schedules", "norm": "global_norm",
+        "clip": "clip_by_global_norm", "Clip": "ClipByGlobalNorm", "groups": "partition", "Groups": "Partition",
+        "clip_adaptive": "adaptive_grad_clip", "ClipAdaptive": "AdaptiveGradClip", "clip_layers": "clip_by_norm",
+        "ClipLayers": "ClipByNorm", "clip_values": "clip_by_value", "ClipValues": "ClipByValue", "noise": "add_noise",
+        "Noise": "AddNoise", "decay": "add_decayed_weights", "Decay": "AddDecayedWeights", "Plateau": "ReduceOnPlateau",
+        "plateau": "reduce_on_plateau", "skip_not_finite": "apply_if_finite", "SkipNotFinite": "ApplyIfFinite",
+    },
+}  # fmt: skip
 
 
 def formerly(**names: str) -> Callable[[T], T]:
-    """Decorates a function or a class whose keywords, or a class whose attributes, had other names: old="new".
+    """Decorate a function whose parameters, or a class whose parameters and attributes, were renamed: old="new".
 
     >>> @formerly(rate="learning_rate")
     ... def step(learning_rate): return learning_rate
@@ -20,7 +35,7 @@ def formerly(**names: str) -> Callable[[T], T]:
     1.0
     >>> step(rate=1.0)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    TypeError: step: 'rate' is called 'learning_rate' since 0.1.
+    TypeError: step: 'rate' was renamed to 'learning_rate' in 0.1.
     """
 
     def decorate(thing: Any) -> Any:
@@ -29,16 +44,11 @@ def formerly(**names: str) -> Callable[[T], T]:
     return decorate
 
 
-def former_of(cls: type) -> Mapping[str, str]:
-    """The names of today by the former ones, of a class and its bases."""
-    return getattr(cls, "_former", {})
-
-
 def _refuse(who: str, names: Mapping[str, str], given: Iterable[str]) -> None:
     for old, new in [(name, names[name]) for name in given if name in names]:
         if new.isidentifier():
-            raise TypeError(errors.explained(f"{who}: {old!r} is called {new!r} since 0.1.", f"{new}=…."))
-        raise TypeError(errors.explained(f"{who}: {old!r} is said in another way since 0.1.", f"{new}."))
+            raise TypeError(errors.explained(f"{who}: {old!r} was renamed to {new!r} in 0.1.", f"{new}=…."))
+        raise TypeError(errors.explained(f"{who}: {old!r} was replaced in 0.1.", f"{new}."))
 
 
 def _function(f: Callable[..., Any], names: Mapping[str, str]) -> Callable[..., Any]:
@@ -54,8 +64,8 @@ def _function(f: Callable[..., Any], names: Mapping[str, str]) -> Callable[..., 
 def _parameters(f: Any) -> tuple[str, ...]:
     while hasattr(f, "__wrapped__"):
         f = f.__wrapped__
-    code = f.__code__
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    code = getattr(f, "__code__", None)  # a named tuple's constructor has no code object
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
 
 
 def _class(cls: Any, names: Mapping[str, str]) -> Any:
@@ -70,7 +80,7 @@ def _class(cls: Any, names: Mapping[str, str]) -> Any:
 
     def missing(self: Any, name: str) -> Any:
         if name in names:
-            raise AttributeError(f"{type(self).__name__}.{name} is called {names[name]} since 0.1.")
+            raise AttributeError(f"{type(self).__name__}.{name} was renamed to {names[name]} in 0.1.")
         if found is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return found(self, name)

@@ -1,6 +1,6 @@
 """`Layout` and `Format`: the order of an array's axes in memory.
 
-Arrays are always row-major here; these classes describe that. Any other order raises.
+In atled, arrays are always row-major: a `Format` with any other layout raises where it is used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from atled.core.sharding import Sharding
 
 
 class _Automatic:
-    """The compiler decides."""
+    """`Layout.AUTO`: the compiler chooses the layout."""
 
     def __repr__(self) -> str:
         return "AUTO"
@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def is_row_by_row(self) -> bool:
-        """Whether this is row-major, the only layout here."""
+        """Whether the layout is row-major, the only one that is supported."""
         return tuple(self.major_to_minor) == tuple(range(len(self.major_to_minor))) and not self.tiling
 
 
@@ -52,7 +52,7 @@ class Format:
     sharding: Any = None
 
     def sharding_for(self, shape: tuple[int, ...], what: str) -> Sharding | None:
-        """The sharding, for an array of this shape; raises if its layout is not row-major."""
+        """The sharding for an array of this shape; raises if the layout is not row-major."""
         layout, sharding = self.layout, self.sharding
         if isinstance(layout, Layout) and len(layout.major_to_minor) != len(shape):
             raise ValueError(
@@ -60,7 +60,7 @@ class Format:
                 f"{len(layout.major_to_minor)}, and an array of shape {list(shape)} has {len(shape)}."
             )
         if isinstance(layout, Layout) and not layout.is_row_by_row:
-            raise NotImplementedError(f"{what}: arrays are always row-major here; got {layout}.")
+            raise NotImplementedError(f"{what}: only row-major arrays are supported; got {layout}.")
         if sharding is not None and not isinstance(sharding, Sharding):
             raise TypeError(f"{what}: the sharding of a Format must be a Sharding; got {type(sharding).__name__}.")
         return sharding

@@ -11,24 +11,20 @@ on_missing: list[Callable[[str], None]] = []  # called with the full name of an 
 
 
 def public(
-    package: str,
-    names: Mapping[str, str],
-    modules: str = "",
-    at_once: Mapping[str, str] | None = None,
-    former: Mapping[str, str] | None = None,
+    package: str, names: Mapping[str, str], modules: str = "", at_once: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package.
 
-    Names are separated by blanks, by the file that has them: `"layers"` is a file of the package, `"atled.core.tree"`
-    another one; `new=old` renames. The files of `at_once` are imported now. `former` has names that are called
-    otherwise since 0.1, for the message. `__init__.pyi` says the same to type checkers, see `scripts/stubs`.
+    `names` maps a file, such as `"layers"` in the package or `"atled.core.tree"` elsewhere, to its public names,
+    separated by blanks; `new=old` renames. The files in `at_once` are imported immediately. For type checkers,
+    `scripts/stubs` writes the same table to `__init__.pyi`.
 
     >>> get, names, everything = public("atled.core", {"types": "ArrayType Type=ArrayType"}, "tree")
     >>> names(), get("Type").__name__, get("tree").__name__
     (['ArrayType', 'Type', 'tree'], 'ArrayType', 'atled.core.tree')
     """
     here = vars(sys.modules[package])
-    files: dict[str, tuple[str, str]] = {}  # by public name: where it is, and under which name
+    files: dict[str, tuple[str, str]] = {}  # public name -> its module, and its name there
     for table in (names, at_once or {}):
         for file, given in table.items():
             for entry in given.split():
@@ -47,10 +43,11 @@ def public(
         else:
             for note in on_missing:
                 note(f"{package}.{name}")
-            says = f"module {package!r} has no attribute {name!r}"
-            if former and name in former:
-                says += f": it is called {former[name]!r} since 0.1"
-            raise AttributeError(says, name=name, obj=sys.modules[package])
+            now = importlib.import_module("atled.core.former_names").FORMER.get(package, {}).get(name)
+            hint = f": it was renamed to {now!r} in 0.1" if now else ""
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[package]
+            )
         here[name] = value
         return value
 

@@ -1,4 +1,4 @@
-"""Finds what holds a leaked tracer: the list, attribute, global or closure that it was stored in by a side effect."""
+"""Finds the list, attribute, global or closure in which a side effect stored a leaked tracer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def holder(x: Any) -> str:
 
 
 def _locals() -> dict[int, str]:
-    """The local variables of the user's functions on the stack."""
+    """The names of the objects in local variables of the user's functions on the stack, by `id`."""
     names: dict[int, str] = {}
     frame: Any = sys._getframe(2)
     while frame is not None:
@@ -47,7 +47,7 @@ def _locals() -> dict[int, str]:
 
 
 def _named(owner: Any, target: Any) -> str:
-    """An expression for `target`, if its owner has a name."""
+    """An expression for `target`, if its owner is a module, class, closure or object; else an empty string."""
     if isinstance(owner, dict):
         key = next((k for k, v in owner.items() if v is target), None)
         if isinstance(key, str) and "__builtins__" in owner and "__name__" in owner:
@@ -71,7 +71,7 @@ def _named(owner: Any, target: Any) -> str:
 
 
 def _steps(owner: Any, target: Any) -> Iterator[str]:
-    """The index, key or attribute from a container to an item."""
+    """The index or key of `target` in a container, as source text."""
     if isinstance(owner, (list, tuple)):
         yield from [f"[{i}]" for i, v in enumerate(owner) if v is target][:1]
     elif isinstance(owner, dict):
@@ -85,6 +85,6 @@ def _title(x: Any) -> str:
 
 
 def _is_own(x: Any) -> bool:
-    """Whether an object is one of the library's own."""
+    """Whether an object's class or function is defined in the library."""
     module = getattr(x if isinstance(x, (type, types.FunctionType)) else type(x), "__module__", "") or ""
     return module.split(".")[0] == __name__.split(".")[0]

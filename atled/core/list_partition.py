@@ -1,4 +1,4 @@
-"""Lists split by flags, and put together again: which operands are known, moving, linear."""
+"""Splits lists by flags, such as which operands are known or linear, and merges the parts again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def left_out(flags: Sequence[Any], values: Sequence[Any]) -> list[Any]:
 
 
 def merged(flags: Sequence[Any], chosen: Iterable[Any], others: Iterable[Any] | None = None) -> list[Any]:
-    """The list from which `kept` took the chosen values, and `left_out` the others; without others, None for each.
+    """The inverse of `kept` and `left_out`: `chosen` where the flag is set; elsewhere `others`, or None without them.
 
     >>> merged([True, False, True], "ac", "b"), merged([True, False], "a")
     (['a', 'b', 'c'], ['a', None])
@@ -41,12 +41,12 @@ def merged(flags: Sequence[Any], chosen: Iterable[Any], others: Iterable[Any] | 
     out = [next(first if flag else second, end) for flag in flags]
     rest = [next(first, end), end if others is None else next(second, end)]
     if any([x is end for x in out]) or any([x is not end for x in rest]):
-        raise ValueError(f"merged: {len(flags)} flags, and another number of values.")
+        raise ValueError(f"merged: {len(flags)} flags, but a different number of values.")
     return out
 
 
 def with_zeros(flags: Sequence[Any], tangents: Iterable[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
-    """The tangents of values of these types: those that are given where a flag is set, and symbolic zeros."""
+    """A tangent for each type: one of `tangents` where the flag is set, else a symbolic zero."""
     return tuple(merged(flags, tangents, [Zero(t.tangent()) for t in left_out(flags, types)]))
 
 

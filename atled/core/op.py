@@ -1,7 +1,7 @@
-"""The contract of a primitive.
+"""`Op`, the base class of primitives.
 
-An op is one class: its fields are its parameters, its methods are its rules. Ops are compared by exact value, so they
-can be cache keys. A rule is written with public op functions, so it can itself be transformed.
+Each primitive is a class: its fields are its parameters, its methods are its rules. Ops are compared by exact value, so
+they can be cache keys. Rules are written with public op functions, so they can themselves be transformed.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Op:
     gives_tuple: ClassVar[bool] = False  # returns a tuple, even for one result
     is_collective: ClassVar[bool] = False  # communicates over its named `axes`
     is_same_for_all: ClassVar[bool] = False  # a collective whose result is equal along its axes
-    mesh = None  # the mesh that it refers to
+    mesh = None  # the mesh that the op refers to
     has_effect: ClassVar[bool] = False  # not removed as dead code, even if its results are unused
-    effect = None  # the name of its effect, if it has one
+    effect = None  # the name of the op's side effect, if it has one
     splits: ClassVar[bool] = False  # holds a program, and has a `split` rule for linearization
     selects: ClassVar[bool] = False  # its derivatives discard elements (see core/tangent_mask.py)
     repeats: ClassVar[bool] = False  # a loop: runs its programs any number of times
-    runs_on_host: ClassVar[bool] = False  # has `on_host`, which runs if the values are concrete
+    runs_on_host: ClassVar[bool] = False  # has an `on_host` rule, which runs if all operands are concrete
     unlowered: ClassVar[tuple[str, ...]] = ()  # parameters that only transforms use
     takes_keys: ClassVar[bool] = False  # lowers random keys itself, rather than as words on a leading axis
 
@@ -48,11 +48,11 @@ class Op:
 
     is_fusible: ClassVar[bool] = False  # the compiler may recompute it for each use of its result
     only_spreads: ClassVar[bool] = False  # its result is larger than its operands
-    emitted_from: ClassVar[float] = math.inf  # the array size from which on fusion emitters compile it to faster code
-    compiler_options: ClassVar[Any] = ()  # options of XLA for the program that it holds, which runs as a launch
+    emitted_from: ClassVar[float] = math.inf  # the array size from which fusion emitters generate faster code
+    compiler_options: ClassVar[Any] = ()  # XLA options for the program that the op holds, which runs as a launch
 
     def __init_subclass__(cls) -> None:
-        """Turn annotated attributes into parameters, as a dataclass does, but ten times faster: there are many ops."""
+        """Turn annotated attributes into parameters, as a dataclass does, but ten times faster."""
         own = [n for n, kind in annotations_of(cls).items() if "ClassVar" not in str(kind)]
         if own:
             cls.fields = tuple(dict.fromkeys((*cls.fields, *own)))
@@ -74,7 +74,7 @@ class Op:
         raise missing(self, "jvp", "differentiation")
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
-        """A cotangent for each operand that arrives as `Linear`, and None for the others."""
+        """A cotangent for each operand that arrives as `Linear`, and None for other operands."""
         raise missing(self, "transpose", "reverse-mode differentiation")
 
     def batch(self, batched: tuple[bool, ...], *operands: Any) -> Any:
@@ -90,7 +90,7 @@ class Op:
         raise missing(self, "batch_named", "vmap with an axis name")
 
     def split(self, tape: Any, operands: Any) -> Any:
-        """Run the part that depends on no tangent now, and record the rest on the tape."""
+        """Run the part that depends on no tangent immediately, and record the other part on the tape."""
         raise missing(self, "split", "reverse-mode differentiation")
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
@@ -102,7 +102,7 @@ class Op:
         return bind(self, *values), ALL
 
     def stepwise(self, *operands: Any) -> Any:
-        """The result, for ops that hold programs: run their programs op by op."""
+        """Run the programs that the op holds op by op, and return the results."""
         raise missing(self, "stepwise", "running op by op")
 
     def on_host(self, *arrays: Any) -> Any:
@@ -110,9 +110,9 @@ class Op:
         raise missing(self, "on_host", "running outside of programs")
 
     def varies(self, of: Any, given: list[frozenset[Any]]) -> list[frozenset[Any]] | None:
-        """The mesh axes along which each result varies; None for the union over all operands and inner collectives.
+        """The mesh axes along which each result varies, or None for those of all operands and inner collectives.
 
-        `given` has those of each operand; `of(program, given)` computes them for a program.
+        `given` has the axes of each operand; `of(program, given)` computes the axes of a program's outputs.
         """
         return None
 
@@ -121,7 +121,7 @@ class Op:
         return frozenset()
 
     def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
-        """`linear_in`, for an op that takes any number of operands."""
+        """`linear_in` for `count` operands; overridden by ops that take any number of operands."""
         return self.linear_in
 
     # -- identity -----------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Op:
 
 
 def _first_init(self: Op, *args: Any, **kwargs: Any) -> None:
-    """Generate the class's real `__init__` when its first instance is created, and run it."""
+    """The `__init__` of a class until its first instance is created: generates the real one and calls it."""
     cls = type(self)
     defaults = {f"_{n}": getattr(cls, n) for n in cls.fields if any([n in vars(c) for c in cls.__mro__[:-2]])}
     header = ", ".join([f"{n}=_{n}" if f"_{n}" in defaults else n for n in cls.fields])
@@ -172,7 +172,7 @@ def missing(op: Op, rule: str, needed_by: str) -> NotImplementedError:
 
 
 def instantiate(x: Any) -> Any:
-    """A symbolic zero as an array of zeros; other values unchanged."""
+    """An array of zeros for a symbolic zero; other values unchanged."""
     return arithmetic.zeros(x.type) if type(x) is Zero else x
 
 
@@ -180,8 +180,8 @@ class LinearOp(Op):
     """An op that is linear in groups of its operands, by default in the first one. The derivative of the op follows
     from its linearity.
 
-    `linear_in = ((0, 1),)` says linear in 0 and 1 together (add); `((0,), (1,))` in each alone (mul). The derivative is
-    the sum, over the groups, of the op applied to the tangents of the group and to the other operands unchanged.
+    `linear_in = ((0, 1),)` means linear in operands 0 and 1 jointly (add), `((0,), (1,))` in each alone (mul). The
+    derivative is the sum, over the groups, of the op applied to the group's tangents and the other operands.
     """
 
     linear_in = ((0,),)

@@ -1,8 +1,8 @@
-"""The typed program: variables, equations, and how one is recorded, evaluated, checked and pruned.
+"""The typed program, its variables and equations; functions that record, evaluate, check and prune programs.
 
-`record` traces a function: it runs it on tracers and records the ops that it binds. Arrays that the function closes
-over do not become constants: they are returned along with the program, as values for its first inputs. Only scalars
-are literals.
+`record` traces a function: it runs the function on tracers and records the ops. Arrays that the function closes over
+do not become constants; `record` returns them along with the program, as values for its first inputs. Only scalars
+become literals.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Literal:
 
 
 class Equation:
-    """`results = op(operands)`, and the user's line that it comes from.
+    """`results = op(operands)`, and the line of the user's code that it was recorded from.
 
     >>> import atled
     >>> [e.op.name for e in atled.make_program(lambda x: x * x + 1)(2.0).equations]
@@ -108,7 +108,7 @@ class Program:
         self.name = name
         self.input_names = tuple(input_names)
         self.consts: list[Any] = []  # values of the first inputs, if the program was made by `make_program`
-        self.derived: dict[Any, Any] = {}  # results of transforms of this program; they live as long as it does
+        self.derived: dict[Any, Any] = {}  # cached results of transforming this program, kept as long as it lives
 
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
@@ -156,7 +156,7 @@ class Recorder(Interpreter):
     def __init__(self, level: int, name: str, input_names: Sequence[str], with_sources: bool = True) -> None:
         super().__init__(level)
         self.equations: list[Equation] = []
-        self.captured: dict[int, tuple[Var, Any]] = {}  # by identity: the variable, and the value to keep alive
+        self.captured: dict[int, tuple[Var, Any]] = {}  # id of a value -> its variable, and the value, to keep it alive
         self.inputs: list[Var] = []
         self.name = name
         self.input_names = tuple(input_names)
@@ -206,7 +206,7 @@ class Recorder(Interpreter):
         return [RecordTracer(self, v) if type(v) is Var else v for v in outputs]
 
     def explain(self, tracer: Tracer) -> str:
-        """Which arguments a value depends on."""
+        """A line for error messages: the arguments that a value depends on."""
         needed, names = _needed(self.equations, [tracer.variable]), []  # type: ignore[attr-defined]
         for var, name in zip(self.inputs, self.input_names, strict=False):
             if var in needed or var is tracer.variable:  # type: ignore[attr-defined]
@@ -227,7 +227,7 @@ def record(
 ) -> tuple[Program, list[Any]]:
     """Trace `f` on arguments of these types; returns the program, and the values of its captured inputs.
 
-    The captured inputs come first. Dead code is removed if `is_pruned`.
+    The captured inputs are the program's first ones. Dead code is removed if `is_pruned`.
     """
     recorder = Recorder(state.level + 1, name, input_names, with_sources)
     recorder.inputs = [Var(t) for t in types]
@@ -252,7 +252,7 @@ def record_closed(f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], n
                 x._explained(
                     f"{name}: a custom rule closes over a traced {x.type}, which is not available where "
                     "the rule is used.",
-                    "make it an argument of the function, so that the rule gets it too.",
+                    "make it an argument of the function; the rule then gets it too.",
                 )
             )
         first.append(Equation(arithmetic.constant(x), (), (var,), None))
@@ -286,7 +286,7 @@ def _needed(equations: Sequence[Equation], outputs: Iterable[Any]) -> set[Any]:
 
 
 def pruned(program: Program, keep: Sequence[bool]) -> Program:
-    """The program with only some of its outputs, and only the equations that these need. Inputs stay."""
+    """The program with only some of its outputs, and only the equations that these need. All inputs stay."""
     outputs = kept(keep, program.outputs)
     needed = _needed(program.equations, outputs)
     equations = [e for e in program.equations if e.op.has_effect or not needed.isdisjoint(e.results)]
@@ -294,7 +294,7 @@ def pruned(program: Program, keep: Sequence[bool]) -> Program:
 
 
 def used(program: Program) -> tuple[Program, tuple[int, ...]]:
-    """The program without its unused inputs, and which inputs remain."""
+    """The program without its unused inputs, and the positions of the remaining ones."""
 
     def make() -> tuple[Program, tuple[int, ...]]:
         needed = _needed(program.equations, program.outputs)
@@ -328,7 +328,7 @@ def evaluate(program: Program, operands: Sequence[Any]) -> list[Any]:
 
 
 def inline(program: Program, operands: Sequence[Any]) -> list[Any]:
-    """Run a program that was traced from the library's own code: inlined where possible."""
+    """Run a program of the library's own code: inline its equations while tracing, unless an operand is transformed."""
     base = state.base
     if type(base) is Recorder:
         level = base.level
@@ -353,7 +353,7 @@ class ProgramError(TypeError):
 
 
 def check(program: Program) -> None:
-    """Verify that every variable is defined once, before its use, and that every op agrees with its types."""
+    """Verify that every variable is defined once, before its use, and has the type that its op's rule gives."""
     defined = set(program.inputs)
     if len(defined) != len(program.inputs):
         raise ProgramError("check: an input variable appears twice.")
@@ -366,7 +366,7 @@ def check(program: Program) -> None:
         if promised != tuple([v.type for v in e.results]):
             raise ProgramError(
                 f"check: equation {n} ({e.op.name}) has results {[v.type for v in e.results]}; "
-                f"its rule says {list(promised)}."
+                f"its rule gives {list(promised)}."
             )
         for v in e.results:
             if v in defined:

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def _names() -> Iterator[str]:
-    """a, b, ..., z, ba, bb, ..."""
+    """Yields the names a, b, ..., z, ba, bb, ..."""
     n = 0
     while True:
         text, k = "", n

@@ -1,9 +1,9 @@
-"""Every setting, in one list. A `Scope` is the context: the values of all settings, and the current mesh.
+"""All settings. A `Scope` holds their values in one context, and the current mesh.
 
-A setting has a process-wide value, and may be overridden in a `with` block. Overrides live in a `contextvars`
-variable: other threads and asyncio tasks do not see them. Scopes with equal overrides are one object, which is part of
-every launch key, so a cached launch is reused only under the settings it was compiled for. While a program is traced,
-and while every op is checked for NaN, the scope is `off`: launch caches are bypassed.
+A setting has a process-wide value, and may be overridden in a `with` block. Overrides are in a `contextvars` variable,
+so other threads and asyncio tasks do not see them. Scopes with equal overrides are one object, which is part of every
+launch key, so a cached launch is reused only under the settings it was compiled for. The scope is `off` while a program
+is traced, every op is checked for NaN, or jit is disabled; calls then bypass the launch caches.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from atled.core.cache_keys import exact
 class Scope:
     """The settings in a context. Class attributes are the process-wide values, instance attributes the overrides."""
 
-    x64: bool = False  # the default dtypes are 64 bits wide
-    narrow: bool = False  # without x64, dtypes of 64 bits become 32 bits wide, as programs written for JAX expect
+    x64: bool = False  # make the default dtypes 64 bits wide
+    narrow: bool = False  # convert 64-bit dtypes to 32 bits unless `x64` is set, as JAX does
     promotion: str = "standard"  # "strict" refuses to mix dtypes
     matmul_precision: str | None = None  # default precision of dot products and convolutions
     jit: bool = True  # False: jit runs its function as plain Python
     default_device: Any = None  # where new arrays go: a device, or the name of a platform
     hide_frames: bool = True  # leave the library's own frames out of tracebacks
     cache: bool = True  # keep compiled programs on disk
-    cache_dir: str | None = None  # where; None is the user's cache directory
-    cache_bytes: int = 2 << 30  # oldest entries are dropped beyond this size
-    debug_nans: bool = False  # stop where a NaN arises
-    debug_infs: bool = False  # stop where an infinity arises
-    explain_compiles: bool = True  # say why a function is compiled again
-    divergent_collectives: bool = False  # allow collectives in branches that not all devices are known to take
-    check_programs: bool = False  # run the checker on every program that a transform makes
-    key_reuse: str = "warn"  # or "raise": when a random key is used twice
+    cache_dir: str | None = None  # the directory of these files; None: the user's cache directory
+    cache_bytes: int = 2 << 30  # the maximum size; the least recently used files are deleted first
+    debug_nans: bool = False  # raise when a NaN is read or returned by a jitted function
+    debug_infs: bool = False  # raise when an infinity is read or returned by a jitted function
+    explain_compiles: bool = True  # log why a function is compiled again
+    divergent_collectives: bool = False  # allow collectives in branches that devices may not all take
+    check_programs: bool = False  # check every program that is traced or transformed
+    key_reuse: str = "warn"  # "warn" or "raise": when a random key is used twice
     rank_promotion: str = "allow"  # or "warn", "raise": when operands of different ranks are broadcast
 
-    # not settings of users
-    mesh = None  # the mesh that PartitionSpecs mean when no mesh is given
-    watches = False  # ops record the loops and vmaps they are in, so that NaNs can be located
+    # internal, not settings that users change
+    mesh = None  # the current mesh, used where no mesh is given
+    watches = False  # ops record their enclosing loops and vmaps, to locate NaNs
     contexts = ()  # parts of the trace cache key that users define
 
     def __init__(self, overrides: dict[str, Any], recording: Scope | None = None) -> None:
@@ -51,8 +51,8 @@ class Scope:
         self.overrides = overrides
         self.scalars: dict[Any, Any] = {}  # cached arrays of Python numbers under these settings
         self.is_recording = recording is None
-        self.recording = recording or self  # the same scope while a program is traced
-        self.ordinary = self  # the same scope outside of tracing; a scope lives as long as one that refers to it
+        self.recording = recording or self  # the scope with these settings while a program is traced
+        self.ordinary = self  # the scope with these settings outside of tracing
         self.refresh()
 
     def refresh(self) -> None:
@@ -63,7 +63,7 @@ class Scope:
 
 NAMES = dict(Scope.__annotations__)
 _INTERNAL = ("mesh", "watches", "contexts")
-CHOICES: dict[str, tuple[str | None, ...]] = {  # of settings that are texts
+CHOICES: dict[str, tuple[str | None, ...]] = {  # the values of settings that are strings
     "promotion": ("standard", "strict"),
     "rank_promotion": ("allow", "warn", "raise"),
     "key_reuse": ("warn", "raise"),
@@ -74,14 +74,14 @@ CHOICES: dict[str, tuple[str | None, ...]] = {  # of settings that are texts
         "BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
     ),
 }  # fmt: skip
-_UNTRACED = {  # settings that change no program
+_UNTRACED = {  # settings that do not affect programs
     "hide_frames", "cache", "cache_dir", "cache_bytes", "debug_nans", "debug_infs", "explain_compiles",
     "check_programs", "key_reuse",
 }  # fmt: skip
 TRACED = tuple([name for name in NAMES if name not in _UNTRACED])
 
 _lock = threading.RLock()
-_scopes: weakref.WeakValueDictionary[Any, Scope] = weakref.WeakValueDictionary()  # live scopes, by their overrides
+_scopes: weakref.WeakValueDictionary[Any, Scope] = weakref.WeakValueDictionary()  # overrides -> live scope
 
 
 def _scope_of(overrides: dict[str, Any]) -> Scope:
@@ -95,11 +95,11 @@ def _scope_of(overrides: dict[str, Any]) -> Scope:
 
 
 _current: ContextVar[Scope] = ContextVar("atled", default=_scope_of({}))  # noqa: B039
-scope = _current.get  # the scope of the context
+scope = _current.get  # returns the scope of the current context
 
 
 def trace_key() -> tuple[Any, ...]:
-    """The settings that a trace depends on: the values of `TRACED`, and what users define."""
+    """The settings that a trace depends on: the values of `TRACED`, and the contexts that users define."""
     s = scope()
     return (*[getattr(s, name) for name in TRACED], exact(s.contexts))
 
@@ -136,16 +136,16 @@ class override(contextlib.ContextDecorator):  # noqa: N801
     def __exit__(self, *_: Any) -> None:
         blocks = _blocks.get()
         mine = [n for n, block in enumerate(blocks) if block[0] == id(self)]
-        if not mine:  # it was entered in another context
+        if not mine:  # the block was entered in another context
             return
         at, outer, here = mine[-1], blocks[mine[-1]][2], scope()
         is_inside = any([here is block[1] for block in blocks[at:]])
         left = blocks[:at]
-        for owner, entered, _, values in blocks[at + 1 :]:  # a generator that is closed late: inner blocks stay
+        for owner, entered, _, values in blocks[at + 1 :]:  # a generator closed this block late: keep the inner blocks
             inner = _scope_of({**outer.overrides, **values})
             left = (*left, (owner, inner.recording if entered.is_recording else inner, outer, values))
             outer = left[-1][1]
-        restored = outer if is_inside else here  # a trace that ended meanwhile has restored it already
+        restored = outer if is_inside else here  # else a trace that ended has already restored the scope
         try:
             _restore(restored, left)
         except BaseException:
@@ -153,12 +153,12 @@ class override(contextlib.ContextDecorator):  # noqa: N801
             raise
 
     def __del__(self) -> None:
-        """Restore the settings if Ctrl-C kept the block from being closed."""
+        """Restore the settings if Ctrl-C prevented the call of `__exit__`."""
         if any([block[0] == id(self) for block in _blocks.get()]):
             self.__exit__()
 
     def _recreate_cm(self) -> override:
-        return override(**self._values)  # each call of a decorated function has a block of its own
+        return override(**self._values)  # a separate block for each call of a decorated function
 
 
 def _restore(wanted: Scope, blocks: tuple[Any, ...]) -> None:
@@ -167,7 +167,7 @@ def _restore(wanted: Scope, blocks: tuple[Any, ...]) -> None:
 
 
 class recording:  # noqa: N801
-    """A `with` block in which launch caches are bypassed."""
+    """A `with` block for tracing, in which calls bypass the launch caches."""
 
     __slots__ = ("token",)
 
@@ -184,31 +184,31 @@ def ordinary() -> Any:
 
 
 def restore(token: Any) -> None:
-    """Go back to the scope before `ordinary`."""
+    """Return to the scope before `ordinary`, which returned `token`."""
     _current.reset(token)
 
 
 def _check(name: str, *value: Any) -> None:
-    """Raise for a setting that does not exist, or a value that it cannot have."""
+    """Raise if a setting does not exist, or if a value given for it is invalid."""
     if name not in NAMES:
         raise AttributeError(f"settings: there is no setting {name!r}; the settings are {', '.join(sorted(NAMES))}.")
     for given in value:
         if name in CHOICES and given not in CHOICES[name]:
-            raise ValueError(f"settings: {name} is {' or '.join(map(repr, CHOICES[name]))}; got {given!r}.")
+            raise ValueError(f"settings: {name} must be {' or '.join(map(repr, CHOICES[name]))}; got {given!r}.")
         if NAMES[name] == "bool" and type(given) is not bool:
-            raise TypeError(f"settings: {name} is True or False; got {given!r}.")
+            raise TypeError(f"settings: {name} must be True or False; got {given!r}.")
         if NAMES[name] == "int" and (type(given) is not int or given < 0):
-            raise ValueError(f"settings: {name} is a whole number; got {given!r}.")
+            raise ValueError(f"settings: {name} must be a non-negative integer; got {given!r}.")
         if name == "cache_dir" and not isinstance(given, (str, type(None))):
-            raise TypeError(f"settings: cache_dir is the path of a directory, as text, or None; got {given!r}.")
+            raise TypeError(f"settings: cache_dir must be the path of a directory as a string, or None; got {given!r}.")
         if name == "default_device" and not (given is None or isinstance(given, str) or hasattr(given, "platform")):
             raise TypeError(
-                f"settings: default_device is a device, the name of a platform or None; got {given!r}."
+                f"settings: default_device must be a device, the name of a platform or None; got {given!r}."
                 "\n  try: atled.devices()[0]."
             )
 
 
-on_global_change: list[Callable[[], None]] = []  # called when a process-wide value changes: drop cached launches
+on_global_change: list[Callable[[], None]] = []  # called after a process-wide change, to drop cached launches
 changes = [0]  # number of process-wide changes: a trace or compilation that began before a change is not cached
 
 
@@ -218,7 +218,7 @@ def update(name: str, value: Any) -> None:
     >>> update("explain_compiles", True)
     >>> update("promotion", "loose")
     Traceback (most recent call last):
-    ValueError: settings: promotion is 'standard' or 'strict'; got 'loose'.
+    ValueError: settings: promotion must be 'standard' or 'strict'; got 'loose'.
     """
     _check(name, value)
     change(name, value)
@@ -258,7 +258,7 @@ def read(name: str) -> Any:
 def enable_x64(new_val: bool = True) -> override:
     """Make the default dtypes 64 bits wide inside a `with` block.
 
-    Explicit dtypes are always honoured; this changes only the dtype of Python numbers and of calls without a dtype.
+    Only the dtypes of Python numbers and of calls without a dtype change.
 
     >>> import atled, atled.numpy as jnp
     >>> with atled.enable_x64():
@@ -269,19 +269,19 @@ def enable_x64(new_val: bool = True) -> override:
 
 
 def numpy_dtype_promotion(new_val: str) -> override:
-    """`"strict"` refuses to mix dtypes inside a `with` block; `"standard"` promotes them.
+    """Set dtype promotion inside a `with` block: `"strict"` raises if dtypes are mixed, `"standard"` promotes them.
 
     >>> import atled.numpy as jnp
     >>> with numpy_dtype_promotion("strict"):
     ...     jnp.array([1.0]) + jnp.array([1])  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    PromotionError: promotion: numpy_dtype_promotion is 'strict', and float32 meets int32.
+    PromotionError: promotion: numpy_dtype_promotion is 'strict', and the operands are float32 and int32.
     """
     return override(promotion=new_val)
 
 
 def default_matmul_precision(new_val: str | None) -> override:
-    """The precision of dot products and convolutions that do not name one, inside a `with` block.
+    """Set the precision of dot products and convolutions without a `precision` argument, inside a `with` block.
 
     >>> import atled.numpy as jnp
     >>> with default_matmul_precision("highest"):
@@ -292,7 +292,7 @@ def default_matmul_precision(new_val: str | None) -> override:
 
 
 def default_device(new_val: Any) -> override:
-    """The device of new arrays inside a `with` block.
+    """Set the device of new arrays inside a `with` block.
 
     >>> import atled, atled.numpy as jnp
     >>> with default_device(atled.devices()[0]):
@@ -314,7 +314,7 @@ def disable_jit(disable: bool = True) -> override:
 
 
 def debug_nans(new_val: bool = True) -> override:
-    """Raise `FloatingPointError` where a NaN arises inside a `with` block, with the op, line, loop step and lane.
+    """Raise `FloatingPointError` when a NaN is read or returned by a jitted function; names the op that produced it.
 
     >>> import atled, atled.numpy as jnp
     >>> with debug_nans():
@@ -338,7 +338,7 @@ def debug_infs(new_val: bool = True) -> override:
 
 
 def from_environment() -> None:
-    """Read `ATLED_X64`, `ATLED_CACHE`, `ATLED_CACHE_DIR`, `ATLED_CACHE_BYTES`, `ATLED_DEBUG_NANS` and so on."""
+    """Read each setting except `default_device` from its environment variable: `ATLED_X64`, `ATLED_CACHE` and so on."""
     for name, kind in NAMES.items():
         text = os.environ.get("ATLED_" + name.upper())
         if not text or name == "default_device":
@@ -357,7 +357,7 @@ def from_environment() -> None:
 
 
 _WORDS = {**dict.fromkeys(("0", "false", "off", "no"), False), **dict.fromkeys(("1", "true", "on", "yes"), True)}
-malformed: dict[str, str] = {}  # variables that cannot be parsed: a warning now, an error at the first use of a device
+malformed: dict[str, str] = {}  # invalid variables: a warning at import, an error at the first use of a device
 from_environment()
 if malformed:
     warnings.warn(f"settings: {' '.join(malformed.values())}", RuntimeWarning, stacklevel=2)

@@ -1,7 +1,7 @@
 """Meshes, PartitionSpecs and shardings: plain data, without the engine.
 
-An array has a type and a sharding; together, interned, they are its `Placed`, the object that launch caches are keyed
-by. `committed` means that the user chose the placement; uncommitted arrays move to where they are needed.
+`Placed` is an array's type and sharding in one interned object, the key of launch caches. `committed` means that the
+user chose the placement; uncommitted arrays move to the devices that need them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MESSAGE_AXES = "every mesh axis splits one dimension at most"
 class AxisType(enum.Enum):
     """Who decides how arrays are split along a mesh axis. In atled, the compiler always decides (`Auto`).
 
-    A mesh with other axes raises: array types do not contain shardings, so nothing could check them.
+    A mesh with axes of other types raises: array types contain no shardings, so `Explicit` could not be checked.
 
     >>> import atled
     >>> atled.make_mesh((1,), ("x",), devices=atled.devices()[:1], axis_types=(AxisType.Auto,)).shape
@@ -39,7 +39,7 @@ class AxisType(enum.Enum):
 
 
 def only_auto(name: str, axis_types: Any) -> None:
-    """Raise if axes of a mesh are to be of a type that is not supported."""
+    """Raise if an axis type other than `Auto` is given."""
     given = axis_types if isinstance(axis_types, (tuple, list)) else () if axis_types is None else (axis_types,)
     for kind in given:
         if kind is not AxisType.Auto:
@@ -50,9 +50,9 @@ def only_auto(name: str, axis_types: Any) -> None:
 
 
 class Space(enum.Enum):
-    """A memory: that of the device, or the host's memory next to it. `Any` is either, and no target of `device_put`.
+    """A memory: the device's, or the host memory next to it. `Any` means either, and is not accepted by `device_put`.
 
-    Ops compute in device memory, whichever one their operands are in.
+    Ops compute in device memory, even if their operands are in host memory.
 
     >>> import atled, atled.numpy as jnp
     >>> x = atled.device_put(jnp.ones(3), Space.Host)
@@ -141,7 +141,7 @@ class Mesh:
 
     @property
     def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
-        """Names and sizes."""
+        """Pairs of axis name and size."""
         return tuple(self.shape.items())
 
     @property
@@ -177,7 +177,7 @@ _blocks: ContextVar[tuple[settings.override, ...]] = ContextVar("meshes", defaul
 
 
 def with_devices(mesh: Any) -> Mesh:
-    """A mesh; an abstract one gets numbers in place of devices, for programs that are not run."""
+    """The mesh itself; for an `AbstractMesh`, a mesh of numbers instead of devices, for programs that are not run."""
     if isinstance(mesh, Mesh):
         return mesh
     return Mesh(np.arange(mesh.size).reshape(mesh.axis_sizes), mesh.axis_names)
@@ -186,7 +186,7 @@ def with_devices(mesh: Any) -> Mesh:
 class set_mesh:  # noqa: N801
     """Set the default mesh for `PartitionSpec`s and `shard_map`.
 
-    As a statement it applies to the whole process, as a `with` block to the current thread or asyncio task.
+    Called as a statement, `set_mesh` applies to the whole process, in a `with` block to the current thread or task.
 
     >>> import atled
     >>> with set_mesh(make_mesh((1,), ("data",), devices=atled.devices()[:1])):
@@ -200,12 +200,12 @@ class set_mesh:  # noqa: N801
         self.mesh = mesh
         self._block = settings.override(mesh=mesh)
         self._is_said = not source.opens_block(sys._getframe(1))
-        if self._is_said:  # so far, it looks like a statement
+        if self._is_said:  # not the context manager of a `with` statement
             self._before = Scope.mesh
             settings.change("mesh", mesh)
 
     def __enter__(self) -> Mesh:
-        if self._is_said:  # it is a `with` block after all
+        if self._is_said:  # entered later by a `with` statement: undo the process-wide change
             self._is_said = False
             settings.change("mesh", self._before)
         self._block.__enter__()
@@ -247,17 +247,17 @@ class PartitionSpec(tuple):
     """
 
     __slots__ = ()
-    UNCONSTRAINED: ClassVar[Any] = _Unconstrained()  # the compiler chooses
+    UNCONSTRAINED: ClassVar[Any] = _Unconstrained()  # the compiler chooses the axes of this dimension
 
     def __new__(cls, *parts: Any) -> PartitionSpec:
         for part in parts:
             names = part if isinstance(part, (tuple, list)) else (part,)
             if part is not None and any([isinstance(n, (int, float, np.ndarray)) for n in names]):
-                raise TypeError(f"PartitionSpec: each entry is an axis name, a tuple of names or None; got {part!r}.")
+                raise TypeError(f"PartitionSpec: entries must be axis names, tuples of names or None; got {part!r}.")
         return super().__new__(cls, [tuple(p) if isinstance(p, list) else p for p in parts])
 
     def axes(self, dimension: int) -> tuple[Any, ...]:
-        """The mesh axes that split a dimension, the outermost first."""
+        """The mesh axes that split a dimension, from major to minor."""
         part = self[dimension] if dimension < len(self) else None
         if part is None or part is PartitionSpec.UNCONSTRAINED:
             return ()
@@ -276,7 +276,7 @@ class PartitionSpec(tuple):
 
 
 class Sharding:
-    """How an array is laid out over devices.
+    """How an array is distributed over devices.
 
     >>> import atled.numpy as jnp
     >>> isinstance(jnp.zeros(3).sharding, Sharding)
@@ -312,11 +312,11 @@ class Sharding:
         return {d for d in self.devices if _is_here(d)}
 
     @property
-    def _addressable_device_assignment(self) -> tuple[Any, ...]:  # in the order of the devices, for libraries
+    def _addressable_device_assignment(self) -> tuple[Any, ...]:  # read by other libraries
         return tuple([d for d in self.devices if _is_here(d)])
 
     def indices(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
-        """The shard of an array that each device holds, as an index."""
+        """The index of the shard that each device holds, as a tuple of slices."""
         return [tuple([slice(None)] * len(shape))] * len(self.devices)
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
@@ -324,15 +324,15 @@ class Sharding:
         return tuple(global_shape)
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        """The shard of an array that each device holds, by device."""
+        """A dict from each device to the index of its shard."""
         return dict(zip(self.devices, self.indices(tuple(global_shape))))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        """The shard of an array that each device of this process holds, by device."""
+        """A dict from each device of this process to the index of its shard."""
         return {d: i for d, i in self.devices_indices_map(global_shape).items() if _is_here(d)}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether both place the same shards of an `ndim`-dimensional array on the same devices."""
+        """Whether both shardings place the same shards of an `ndim`-dimensional array on the same devices."""
         if self.devices != other.devices or self.memory_kind != other.memory_kind:
             return False
         return bool(np.array_equal(tiles(self, ndim)[1], tiles(other, ndim)[1]))
@@ -382,7 +382,7 @@ class SingleDeviceSharding(Sharding):
 
 
 class NamedSharding(Sharding):
-    """An array split over a mesh as a `PartitionSpec` says.
+    """A sharding that splits an array over a mesh by a `PartitionSpec`.
 
     >>> import atled
     >>> mesh = make_mesh((1,), ("data",), devices=atled.devices()[:1])
@@ -431,11 +431,11 @@ class NamedSharding(Sharding):
         return NamedSharding(given.pop("mesh"), PartitionSpec(*given.pop("spec")), **given)
 
     def with_spec(self, spec: PartitionSpec) -> NamedSharding:
-        """The same mesh with another spec."""
+        """A sharding over the same mesh with another spec."""
         return NamedSharding(self.mesh, spec, memory_kind=self.memory_kind)
 
     def counts(self, ndim: int) -> list[int]:
-        """Into how many parts each dimension is split."""
+        """The number of parts that each dimension is split into."""
         return [prod([self.mesh.shape[n] for n in self.spec.axes(d)]) for d in range(ndim)]
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
@@ -481,7 +481,7 @@ class NamedSharding(Sharding):
 
 @functools.lru_cache(maxsize=4096)
 def tiles(sharding: Sharding, ndim: int) -> tuple[list[int], np.ndarray]:
-    """Into how many parts each dimension is split, and which part each device holds: an array [device, dimension]."""
+    """The number of parts of each dimension, and the part that each device holds, as an array [device, dimension]."""
     if not isinstance(sharding, NamedSharding):
         return [1] * ndim, np.zeros((sharding.num_devices, ndim), np.int64)
     mesh, spec = sharding.mesh, sharding.spec
@@ -494,7 +494,7 @@ def tiles(sharding: Sharding, ndim: int) -> tuple[list[int], np.ndarray]:
 
 
 def spec_of_tiles(mesh: Mesh, places: np.ndarray) -> PartitionSpec | None:
-    """The PartitionSpec that gives each device of a mesh these shards, or None if there is none."""
+    """The inverse of `tiles`: the PartitionSpec that gives each device its part in `places`, or None."""
     grid = places.reshape(*mesh.devices.shape, places.shape[1])
     parts: list[Any] = []
     for d in range(places.shape[1]):
@@ -517,7 +517,7 @@ def make_mesh(
     axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types: Any = None, *,
     devices: Sequence[Any] | None = None,
 ) -> Mesh:  # fmt: skip
-    """A mesh of all devices, or of the given ones, in order.
+    """A mesh of the first `prod(axis_shapes)` of all devices, or of the given ones, in order.
 
     >>> import atled
     >>> make_mesh((1, 1), ("data", "model"), devices=atled.devices()[:1])
@@ -543,14 +543,14 @@ all_devices: list[Any] = [lambda: ()]  # set by the engine
 
 
 class Placed:
-    """A type and its placement: carried by every buffer, and the key of launch caches. Interned."""
+    """An array's type and placement, interned: every buffer has one, and launch caches use it as their key."""
 
     __slots__ = ("__weakref__", "committed", "dtype", "handler", "reach", "shape", "sharding", "type", "weak_type")
     type: ArrayType
     sharding: Any
     committed: bool
-    handler: Any  # the engine's factory of result arrays of this kind
-    reach: int  # for a Python integer: the dtype width in bits that holds it; negative for signed
+    handler: Any  # makes result arrays with this type and placement; set by the engine
+    reach: int  # for a Python integer: the bits of the dtype that holds it; negative if signed
     _interned: ClassVar[dict[Any, Placed]] = {}
 
     def __new__(cls, type: ArrayType, sharding: Any, committed: bool, reach: int = 0) -> Placed:
@@ -570,14 +570,14 @@ class Placed:
 
 
 def physical(type: ArrayType) -> tuple[tuple[int, ...], Any]:
-    """Shape and dtype as stored. A key array is stored as its two words, on a leading axis; float0 as zeros."""
+    """The shape and dtype in memory. Random keys are stored as two words on a leading axis, float0 as boolean zeros."""
     if type.kind == "k":
         return (2, *type.shape), _WORD
     return type.shape, _BOOL if type.kind == "0" else type.dtype
 
 
 def physical_sharding(sharding: Any, type: ArrayType) -> Any:
-    """The sharding of an array as it is stored."""
+    """The sharding in memory, where arrays of random keys have one more leading axis."""
     if type.kind == "k" and isinstance(sharding, NamedSharding):
         return sharding.with_spec(PartitionSpec(None, *sharding.spec))
     return sharding
@@ -587,9 +587,9 @@ _WORD, _BOOL = np.dtype(np.uint32), np.dtype(np.bool_)
 
 
 def forget() -> None:
-    """Drop all meshes and placements, which hold devices."""
+    """Drop all cached meshes and placements, because they refer to devices."""
     for placed in Placed._interned.values():
-        placed.handler = None  # a reference cycle that the garbage collector does not see
+        placed.handler = None  # breaks a reference cycle that the garbage collector cannot find
     Mesh._interned.clear()
     Placed._interned.clear()
     tiles.cache_clear()
@@ -599,6 +599,6 @@ NO_MESH = Mesh((), ())
 
 
 def asked_sharding(x: Any) -> Any:
-    """The sharding of an array, or of a description of one; None if it says none, or one over no mesh at all."""
+    """The sharding of an array or `ShapeDtypeStruct`, or None if it has none or one over a mesh without axes."""
     sharding = getattr(x, "sharding", None)
     return sharding if getattr(getattr(sharding, "mesh", None), "axis_names", True) else None

@@ -19,21 +19,21 @@ from types import CodeType
 from typing import Any, ClassVar
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_GENERATED = "<atled "  # how the file names of generated functions begin
+_GENERATED = "<atled "  # the prefix of generated functions' file names
 _places = (_PACKAGE, _GENERATED, "<frozen runpy>")  # runpy executes `-m atled`
 # Cached properties and context managers pass through these files.
 _is_library: dict[str, bool] = {functools.__file__: True, contextlib.__file__: True}
 
 
 def compiled(text: str) -> CodeType:
-    """The code of a generated function, whose lines tracebacks and debuggers show."""
+    """Compile the text of a generated function; tracebacks and debuggers can show its lines."""
     filename = f"{_GENERATED}{hash(text) & 0xFFFFFFFF:08x}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     return compile(text, filename, "exec")
 
 
 def is_library_file(filename: str) -> bool:
-    """Whether a frame with this file name belongs to the library rather than to its user."""
+    """Whether a frame with this file name belongs to the library, not to the user."""
     known = _is_library.get(filename)
     if known is None:
         known = _is_library[filename] = filename.startswith(_places)
@@ -135,12 +135,12 @@ class _ScopedBackward(_Scoped):
 
 
 def shown(names: str) -> str:
-    """Scope names, each with a trailing slash; those behind the name of a transformation, `t(`, are in parentheses."""
+    """Scope names as compiled programs show them: `t(/a/b/`, for a transformation t, becomes `t(a/b)/`."""
     if "(/" not in names:
         return names
     outside, *inside = names.split("(/")
     out = outside
-    for part in inside:  # what is inside one transformation, and the name of the next one
+    for part in inside:  # the scopes in one transformation, and the name of the next
         scopes, _, last = part.rpartition("/")
         out += f"({scopes})/{last}"
     return out
@@ -159,7 +159,7 @@ def backward(source: Any) -> Any:
 
 
 _scopes: ContextVar[str] = ContextVar("scopes", default="")
-_open_scopes = [0]  # number of active scopes in all threads: usually zero, then no lookup is needed
+_open_scopes = [0]  # active scopes in all threads; if zero, `here` skips the lookup
 _lock = threading.Lock()
 
 
@@ -177,7 +177,7 @@ class named_scope(contextlib.ContextDecorator):  # noqa: N801
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str) or not name:
-            raise TypeError(f"named_scope: the name must be a string that is not empty; got {name!r}.")
+            raise TypeError(f"named_scope: the name must be a non-empty string; got {name!r}.")
         self._name = name
         self._tokens: list[Any] = []
 
@@ -197,7 +197,7 @@ class named_scope(contextlib.ContextDecorator):  # noqa: N801
 
 @contextlib.contextmanager
 def in_scopes(names: str) -> Iterator[None]:
-    """A block with exactly these scope names, each with a trailing slash."""
+    """A `with` block with exactly these scope names, each with a trailing slash."""
     with _lock:
         _open_scopes[0] += 1
     token = _scopes.set(names)
@@ -215,14 +215,14 @@ def current_scopes() -> str:
 
 
 def here() -> Source | None:
-    """The innermost frame of the user's code that led to this call."""
+    """The location in the user's code that led to this call: that of the innermost frame outside the library."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         known = _is_library.get(code.co_filename)
         if known is None:
             known = is_library_file(code.co_filename)
-        if not known:
+        if not known and not (code.co_filename == "<string>" and code.co_qualname.startswith("__create_fn__")):
             if _open_scopes[0] and (names := _scopes.get()):
                 return _Scoped(code, frame.f_lasti, names)
             return Source(code, frame.f_lasti)
@@ -231,7 +231,7 @@ def here() -> Source | None:
 
 
 def opens_block(frame: Any) -> bool:
-    """Whether the result of the call that a frame is making is the context manager of a `with` statement."""
+    """Whether a `with` statement uses the result of the frame's current call as its context manager."""
     return _opens_block(frame.f_code, frame.f_lasti)
 
 
@@ -243,7 +243,7 @@ def _opens_block(code: CodeType, at: int) -> bool:
         at = next((n for n in order if n > at), -1)
         if at < 0 or steps[at].opname in ("BEFORE_WITH", "BEFORE_ASYNC_WITH", "LOAD_SPECIAL"):
             return at >= 0
-        if steps[at].opname.startswith("JUMP_FORWARD"):  # with a if b else c:
+        if steps[at].opname.startswith("JUMP_FORWARD"):  # `with a if b else c:`
             at = steps[at].argval - 1
         elif steps[at].opname not in ("NOP", "COPY", "CACHE"):
             return False

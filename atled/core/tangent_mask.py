@@ -3,11 +3,11 @@
 A discarded element is exactly zero and stays so, even if it is multiplied by infinity or NaN. An op's `masked` rule
 computes the mask of its result from those of its operands; `transforms/masked_tangents.py` propagates them.
 
-A mask has a reach. `where` may discard anything, so its masks guard every factor, and survive sums. Masks of indices
-guard every factor, but end at sums, where they would cost a pass over an array that indexing leaves untouched. What
-loses a comparison (`max`, `clip`, `relu`) is a number, never NaN. In reverse mode its mask guards only slopes, which
-may be infinite at a number (those of `sqrt`, `log`, division): the factors of its products are finite unless it is
-infinite itself.
+The `reach` of a mask says which factors of products it guards. `where` may discard NaN, so its masks guard every factor
+and survive sums. Masks of indexing guard every factor but end at sums, where they would cost a pass over an array that
+indexing leaves untouched. An element that loses a comparison (`max`, `clip`, `relu`) is a number, never NaN. In reverse
+mode, masks of comparisons guard only slopes, which may be infinite at a number (those of `sqrt`, `log`, division); the
+other factors are finite unless the element itself is infinite.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Mask:
         self.reach = reach
 
     def get(self) -> Any:
-        """The array of truth values."""
+        """The mask as a boolean array."""
         if self._make is not None:
             self._found, self._make = self._make(), None
         return self._found
@@ -41,6 +41,6 @@ ALL = Mask(lambda: True)  # the mask of tangents without discarded elements
 
 
 def joint_reach(masks: Sequence[Mask | None], own: int | None = None) -> int:
-    """The reach of a mask made of several, and of what an op itself discards: comparisons yield to other selections."""
+    """The smallest reach of these masks and of an op's own selection; `SLOPES` only if there is no other."""
     found = {m.reach for m in masks if m is not None and m is not ALL} | {own or SLOPES}
     return min(found - {SLOPES}, default=SLOPES)

@@ -17,24 +17,24 @@ from atled.core.types import ArrayType
 
 
 class Interpreter:
-    """Gives ops a meaning. `level` orders interpreters; `is_open` turns False when the transformation ends."""
+    """Processes ops. `level` orders interpreters; `is_open` becomes False when the transformation ends."""
 
     __slots__ = ("assigned", "is_open", "level", "outer")
-    outer: Interpreter | None  # that was entered before it
-    transform = "evaluation"  # its name in messages
-    is_watching = False  # must see every op, also inside functions that could be launched as one program
+    outer: Interpreter | None  # the interpreter entered before this one
+    transform = "evaluation"  # the name of the transformation in messages
+    is_watching = False  # must process every op itself, so functions are not launched as one program
 
     def __init__(self, level: int) -> None:
         self.level = level
         self.is_open = True
         self.outer = None
-        self.assigned: list[Any] | None = None  # assignments of its function to module arguments
+        self.assigned: list[Any] | None = None  # attributes that its function assigned in module arguments
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         raise NotImplementedError
 
     def explain(self, tracer: Tracer) -> str:
-        """Where a tracer of this interpreter comes from, for messages."""
+        """A line for error messages: where a tracer of this interpreter comes from."""
         return f"\n  The value is traced by {self.transform}."
 
 
@@ -49,13 +49,13 @@ class Axis(NamedTuple):
 class _State(threading.local):
     base: Any  # the interpreter for ops without traced operands
     level: int
-    innermost: Interpreter | None  # that was entered
+    innermost: Interpreter | None  # the interpreter entered last
     axes: dict[Any, Axis]
     source: Any  # overrides the source location of new equations
-    lanes: tuple[int, ...]  # while watched: the sizes of the vmaps that an op is under, the outermost first
-    steps: tuple[Any, ...]  # while watched: the loops that an op is in, and the current step of each
-    is_receiving: bool  # while the arguments of a transformed function are rebuilt from their leaves
-    notes: list[Any] | None  # while a library function is traced: warnings to repeat for each of its callers
+    lanes: tuple[int, ...]  # while watched: the batch sizes of the enclosing vmaps, the outermost first
+    steps: tuple[Any, ...]  # while watched: the enclosing loops, and the current step of each
+    is_receiving: bool  # whether a transformed function's arguments are being rebuilt from their leaves
+    notes: list[Any] | None  # while a library function is traced: warnings to repeat for every caller
 
     def __init__(self) -> None:
         self.base = _bottom[0]
@@ -74,18 +74,18 @@ state = _State()
 
 
 def install(interpreter: Interpreter) -> None:
-    """Set the interpreter of level 0, which evaluates."""
+    """Set the interpreter of level 0, which evaluates ops."""
     _bottom[0] = interpreter
     state.base = interpreter
 
 
 def bottom() -> Interpreter:
-    """The interpreter that runs ops on values."""
+    """The interpreter of level 0, which runs ops on concrete values."""
     return _bottom[0]
 
 
 class Place:
-    """A source location, and the lanes and loop steps of an op, kept for the backward pass."""
+    """An op's source location, vmap lanes and loop steps, stored for the backward pass."""
 
     __slots__ = ("lanes", "source", "steps")
 
@@ -195,7 +195,7 @@ class Tracer(Array):
 
     def _value_without_derivative(self, what: str) -> Any:
         if self.known() is not None:
-            says = f"{what}: the Python number would lose the derivative that is being taken of this {self.type}."
+            says = f"{what}: a Python number has no derivative, but this {self.type} is being differentiated."
             way_out = error_hints.number() or "the function in atled.numpy"
             way_out += f", or {what}(lax.stop_gradient(x)) if a constant is intended."
             raise errors.ConcretizationTypeError(self._explained(says, way_out))
@@ -224,7 +224,7 @@ def bind(op: Any, *operands: Any) -> Any:
 
 
 def responsible(operands: Iterable[Any]) -> Interpreter:
-    """The interpreter that an op on these operands would go to."""
+    """The interpreter to which `bind` would dispatch an op on these operands."""
     interpreter = state.base
     for x in operands:
         if isinstance(x, Tracer) and x.interpreter.level > interpreter.level:
@@ -240,7 +240,7 @@ def axes_of(op: Any) -> list[Axis]:
 
 
 def named_axis(name: Any) -> Axis:
-    """The axis of this name that is in scope."""
+    """The named axis in scope; raises if there is none of this name."""
     try:
         return state.axes[name]
     except KeyError:
@@ -267,7 +267,7 @@ def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
 
 
 def _origin(tracer: Any) -> str:
-    """Where a recorded value was made."""
+    """A line for error messages: where a recorded value was made; empty if unknown."""
     for equation in getattr(tracer.interpreter, "equations", ()):
         if any([v is tracer.variable for v in equation.results]) and equation.source is not None:
             return source.describe(equation.source).replace("\n  in ", "\n  made in ", 1)
@@ -284,17 +284,17 @@ def received(build: Callable[[Any], Any], leaves: Any) -> Any:
 
 
 def leaving(name: str, *results: Any) -> None:
-    """Called with the results of a transformed function: warns about assignments to modules that are not returned."""
+    """Warn if a transformed function with these results assigned to a module that it does not return."""
     home = state.innermost
     if home is not None and home.assigned:
         done, home.assigned = home.assigned, None
         for tell in done:
-            if tell(name, results):  # warn only once
+            if tell(name, results):  # has warned: once is enough
                 break
 
 
 class entered:  # noqa: N801
-    """A `with` block in which interpreters of `levels` new levels live, and optionally a new base or axis."""
+    """A `with` block in which interpreters are open, optionally with a new base or one more named axis."""
 
     __slots__ = ("axis", "base", "before", "interpreters")
 

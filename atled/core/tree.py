@@ -1,8 +1,8 @@
 """Pytrees: nested containers of leaves, with `flatten` and `unflatten`.
 
 Nodes are tuples, lists, dicts (by sorted key), `None` (a node without children), named tuples, OrderedDict,
-defaultdict and what is registered (`tree_registry.py`). `flatten` gives the leaves and a `TreeDef`, a hashable
-description of the rest. `tree_codegen.py` compiles structures to straight-line Python for the paths where speed counts.
+defaultdict and registered classes (`tree_registry.py`). `flatten` returns the leaves and a `TreeDef`, a hashable
+description of the tree without them. `tree_codegen.py` compiles frequently used structures to straight-line Python.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from atled.core.tree_registry import FieldKey, GetAttrKey, node_of, nodes, regis
 
 
 class TreeDef:
-    """A tree without its leaves. Compares and hashes by value, exactly: the keys 1 and True differ.
+    """The structure of a tree, without its leaves. Compared and hashed by exact value: the keys 1 and True differ.
 
     >>> structure({"a": [1, 2]}) == structure({"a": [3, 4]})
     True
@@ -38,32 +38,32 @@ class TreeDef:
     def __init__(self, kind: Any, meta: Any, key: Any, children: tuple[TreeDef, ...], changes: bool = False) -> None:
         self.kind = kind  # the node's class; None for a leaf
         self.meta = meta
-        self.key = key  # the exact key of `meta`, by which structures are compared
-        self.changes = changes  # `meta` is mutable, such as a dict or list
-        self.is_one = False  # interned: no other object is equal to it
-        self.is_plain = False  # and its data are numbers and strings
+        self.key = key  # the exact cache key of `meta`, used in comparisons
+        self.changes = changes  # whether `meta` is mutable, such as a dict or list
+        self.is_one = False  # whether it is interned: no other object is equal to it
+        self.is_plain = False  # whether it is interned and its data are numbers and strings
         self.children = children
         self.num_leaves = sum([c.num_leaves for c in children]) if kind is not None else 1
         self._hash: int | None = None
         self._kinds: tuple[Any, ...] | None = None
-        self.uses = 0  # how often it was used before it was compiled
+        self.uses = 0  # the number of uses before it was compiled
         self.take: Any = None  # the compiled `flatten_up_to`
         self.build: Any = None  # the compiled `unflatten`
 
     def used(self) -> None:
-        """Count a use; a structure that is used often is compiled."""
+        """Count a use, and compile the structure at the 32nd."""
         self.uses = uses = self.uses + 1
         if uses == _MANY and self.num_leaves <= _COMPILED:
             self.take, self.build = tree_codegen.flattener(self), tree_codegen.unflattener(self)
 
     def data(self) -> Any:
-        """The data of this node, for its class: mutable data are copied, so that the structure cannot change."""
+        """The data to rebuild the node from: a copy if they are mutable, because a structure must not change."""
         return _copied(self.meta) if self.changes else self.meta
 
     def has_data(self, meta: Any) -> bool:
-        """Whether a node's data are those of this structure."""
+        """Whether a node's data equal those of this structure."""
         mine = self.meta
-        if self.is_one:  # its data cannot change
+        if self.is_one:  # the data of interned structures are immutable
             if meta is mine:
                 return True
             is_alike = type(meta) is type(mine) is tuple and len(meta) == len(mine)
@@ -99,7 +99,7 @@ class TreeDef:
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """The declared kind of each leaf, from the outermost path key that has one; None if there is none."""
+        """The declared kind of each leaf, from the outermost `FieldKey` of its path, or None."""
         if self._kinds is None:
             if self._declares():
                 paths = [p for p, _ in leaves_with_path(self.unflatten([_Star()] * self.num_leaves))]
@@ -122,7 +122,7 @@ class TreeDef:
         return 1 + sum(c.num_nodes for c in self.children)
 
     def node_data(self) -> tuple[Any, Any] | None:
-        """The class of the node and its data; None for a leaf."""
+        """The class of the node and its data, or None for a leaf."""
         return None if self.kind is None else (self.kind, self.data())
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
@@ -141,7 +141,7 @@ class TreeDef:
                 return subtrees
         except RecursionError:
             pass
-        subtrees.clear()  # again, with paths, to report where they differ
+        subtrees.clear()  # walk again with paths, to report where the trees differ
         waiting: list[Any] = [(self, tree, ())]  # an explicit stack: trees may be deeper than Python's recursion limit
         while waiting:
             structure, part, path = waiting.pop()
@@ -179,14 +179,14 @@ def _leaf() -> TreeDef:
 
 _interned: dict[Any, TreeDef] = {}
 _interned_while_used: weakref.WeakValueDictionary[Any, TreeDef] = weakref.WeakValueDictionary()
-# Interned structures again, by the identities of their data and children. The structure keeps these objects alive, and
-# only data that cannot change are interned, so the same objects mean the same structure. Finds most nodes at once.
+# A faster index of the same structures, by the identities of their data and children. Identities are valid keys because
+# the structures keep these objects alive, and only immutable data are interned.
 _by_identity: dict[Any, TreeDef] = {}
 _by_identity_while_used: weakref.WeakValueDictionary[Any, TreeDef] = weakref.WeakValueDictionary()
 
 
 def _structure(kind: Any, meta: Any, children: tuple[TreeDef, ...]) -> TreeDef:
-    """A structure; equal structures are one object if their data are interchangeable."""
+    """The structure of a node. Equal structures are one object if their data are interchangeable."""
     if type(meta) is tuple:
         identity = (kind, len(children), *builtins.map(id, meta), *builtins.map(id, children))
     else:
@@ -197,7 +197,7 @@ def _structure(kind: Any, meta: Any, children: tuple[TreeDef, ...]) -> TreeDef:
     key = meta if meta is None else exact(meta)
     table: Any = _interned if key is meta else _table(meta)
     if table is not None:
-        name = (kind, key, *builtins.map(id, children))  # if its children are interned, too
+        name = (kind, key, *builtins.map(id, children))  # unique if its children are interned, too
         interned = table.get(name)
         if interned is not None:
             return interned
@@ -214,22 +214,22 @@ def _structure(kind: Any, meta: Any, children: tuple[TreeDef, ...]) -> TreeDef:
             new.is_one = True
             new.is_plain = table is _interned
             new = table.setdefault(name, new)
-            if new.meta is meta:  # the objects named by `identity` are those that the structure holds
+            if new.meta is meta:  # `new` keeps alive the objects whose ids are in `identity`
                 by_identity: Any = _by_identity if new.is_plain else _by_identity_while_used
                 by_identity[identity] = new
         return new
     try:
         hash(meta)
-    except TypeError:  # a dict or list, which may change: the structure holds a snapshot
+    except TypeError:  # mutable data, such as a dict or list: the structure holds a copy
         return TreeDef(kind, _copied(meta), key, children, True)
-    return TreeDef(kind, meta, key, children)  # equal to others, but with separate data
+    return TreeDef(kind, meta, key, children)  # equal structures may have data that are not interchangeable
 
 
 _PLAIN = {int, float, complex, bool, str, bytes, type(None)}
 
 
 def _table(meta: Any) -> Any:
-    """The intern table for such data: strong references for plain values, weak ones for objects without `__eq__`."""
+    """The intern table for a node's data: strong for plain values, weak for objects without `__eq__`, else None."""
     if type(meta) is not tuple:
         return _interned if type(meta) in _PLAIN else _interned_while_used if _is_itself(meta) else None
     table: Any = _interned
@@ -267,7 +267,7 @@ def _copied(meta: Any) -> Any:
 
 
 def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeDef:
-    """The structure of a tree that `is_leaf`, if given, does not take for a leaf; its leaves are appended."""
+    """The structure of a tree; its leaves are appended to `leaves`. `is_leaf` is not called on the tree itself."""
     kind = type(tree)
     node = nodes.get(kind) or node_of(kind)
     if node is None:
@@ -323,7 +323,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
             pass
         else:
             for kind in builtins.set(builtins.map(type, flat)):
-                if kind in nodes or issubclass(kind, tuple):  # a node, where that structure has a leaf
+                if kind in nodes or issubclass(kind, tuple):  # a node where the structure has a leaf
                     break
             else:
                 return flat, guess
@@ -337,11 +337,11 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     return flat, structure
 
 
-# The structures of the latest trees, by what is quickly seen of a tree: its class, and its length or its keys. Keys are
-# kept only if they are plain values.
+# Recent structures, by properties of a tree that are cheap to read: its class, and its length or its keys. Trees with
+# keys other than numbers and strings are left out.
 _recent: dict[Any, weakref.ref[TreeDef]] = {}
-_MANY = 32  # uses of a structure that are worth its compilation
-_COMPILED = 10_000  # leaves of a structure that is compiled, at most
+_MANY = 32  # a structure is compiled when it is used this often
+_COMPILED = 10_000  # structures with more leaves are not compiled
 
 
 def _flattened(tree: Any, is_leaf: Callable[[Any], bool] | None) -> tuple[builtins.list[Any], TreeDef]:
@@ -354,7 +354,7 @@ def _flattened(tree: Any, is_leaf: Callable[[Any], bool] | None) -> tuple[builti
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of a structure and its leaves; the inverse of `flatten`.
+    """The tree with this structure and these leaves: the inverse of `flatten`.
 
     >>> unflatten(structure({"a": [0, 0]}), [1, 2])
     {'a': [1, 2]}
@@ -412,7 +412,7 @@ class TreeError(ValueError):
 
 
 def _take(structure: TreeDef, tree: Any, found: list[Any]) -> bool:
-    """Append the subtrees at the positions of a structure's leaves; returns whether the tree has that structure."""
+    """Append the subtrees at the positions of the structure's leaves to `found`; returns whether the tree matches."""
     if structure.kind is None:
         found.append(tree)
         return True
@@ -533,7 +533,7 @@ def _walk_path(
     children, meta = node.flatten(tree)
     children = builtins.list(children)
     parts = []
-    for key, child in zip(node.keys(tree, len(children)), children, strict=True):  # one frame per level
+    for key, child in zip(node.keys(tree, len(children)), children, strict=True):  # one Python frame per tree level
         parts.append(_walk_path(child, (*path, key), found, is_leaf))
     return _structure(type(tree), meta, tuple(parts))
 
@@ -541,7 +541,7 @@ def _walk_path(
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
-    """The leaves, each with its path. With `is_leaf_takes_path`, `is_leaf(path, node)` is called.
+    """Pairs of a path and a leaf. With `is_leaf_takes_path`, `is_leaf` is called as `is_leaf(path, node)`.
 
     >>> [(keystr(p), x) for p, x in leaves_with_path({"a": [1, 2]})]
     [("['a'][0]", 1), ("['a'][1]", 2)]
@@ -552,7 +552,7 @@ def leaves_with_path(
 def flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[Any], TreeDef]:
-    """The leaves with their paths, and the structure.
+    """A list of pairs (path, leaf), and the structure.
 
     >>> [(keystr(path), x) for path, x in flatten_with_path({"a": [1, 2]})[0]]
     [("['a'][0]", 1), ("['a'][1]", 2)]
@@ -589,12 +589,12 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
 
 
 def declared(path: Iterable[Any]) -> Any:
-    """The declared kind of a path's leaf, its own or that of an enclosing declaration; None if there is none."""
+    """The kind that the outermost `FieldKey` of a path declares, or None."""
     return next((key.kind for key in path if type(key) is FieldKey), None)
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether no item is a node.
+    """Whether every item is a leaf.
 
     >>> all_leaves([1, 2]), all_leaves([1, [2]])
     (True, False)
@@ -603,7 +603,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """A tree with the structure of `full_tree` whose leaves come from the prefix tree, to which `is_leaf` applies.
+    """A tree with the structure of `full_tree` and the repeated leaves of `prefix_tree`, to which `is_leaf` applies.
 
     >>> broadcast({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
     {'a': [1, 1], 'b': 2}
@@ -616,7 +616,7 @@ def spread(
 ) -> builtins.list[Any]:
     """The leaves of a prefix tree, one for each leaf of `target`. If `target` is a tuple, the prefix may be a list.
 
-    If it is not a prefix, the error begins with `what`, and ends with `way_out`.
+    If `prefix` is not a prefix of `target`, the error message begins with `what` and ends with `way_out`.
 
     >>> spread((1, {"a": 2}), (["x", "y"], {"a": 0}))
     [1, 1, 2]
@@ -636,7 +636,7 @@ def spread(
 
 
 def flatten_one_level(tree: Any) -> tuple[Sequence[Any], Any, Sequence[Any]] | None:
-    """The children of a node, its data, and a key for each child; None for a leaf."""
+    """The children of a node, its data, and a key for each child, or None for a leaf."""
     node = node_of(type(tree))
     if node is None:
         return None
@@ -651,7 +651,7 @@ def is_node(cls: type) -> bool:
 
 
 def structure_of(kind: type, meta: Any, children: Iterable[TreeDef]) -> TreeDef:
-    """The structure of a node, made from its class, its data and the structures of its children."""
+    """The structure of a node with this class, these data and the structures of its children."""
     return _structure(kind, meta, tuple(children))
 
 

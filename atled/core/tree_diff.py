@@ -13,7 +13,7 @@ from atled.core.tree import TreeDef
 
 
 def difference(before: TreeDef, now: TreeDef) -> tuple[str, str, str] | None:
-    """A path as text, and what each tree has there; None for equal trees.
+    """The path to the first difference, and descriptions of both nodes there, or None for equal trees.
 
     >>> from atled.core import tree
     >>> difference(tree.structure({"a": [1, 2]}), tree.structure({"a": (1, 2)}))
@@ -33,7 +33,7 @@ def difference(before: TreeDef, now: TreeDef) -> tuple[str, str, str] | None:
 
 
 def _here(a: TreeDef, b: TreeDef) -> tuple[str, str, str] | None:
-    """How two nodes differ, apart from their children: the attribute or key inside them, and both values."""
+    """How two nodes differ, apart from their children: the path within the node, and both values, as text."""
     if a.kind is not b.kind:
         return "", _noun(a), _noun(b)
     if a.key != b.key:
@@ -50,7 +50,7 @@ def _here(a: TreeDef, b: TreeDef) -> tuple[str, str, str] | None:
 
 
 def _keys(s: TreeDef, odd: list[Any]) -> str:
-    """The keys of a dict that the other one lacks, as text."""
+    """The keys in `odd` that this dict has, as text."""
     return ", ".join([repr(k) for k in s.meta if k in odd][:3]) or "fewer keys" if odd else "keys of other types"
 
 
@@ -69,5 +69,5 @@ def keys_of(structure: TreeDef) -> list[Any]:
     node = tree_registry.nodes[structure.kind]
     try:
         return list(node.keys(node.unflatten(structure.data(), [0] * count), count))
-    except Exception:  # a class whose unflatten inspects its children
+    except Exception:  # the class's `unflatten` may reject these children
         return [tree_registry.FlattenedIndexKey(i) for i in range(count)]

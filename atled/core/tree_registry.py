@@ -1,6 +1,6 @@
 """Which classes are nodes of trees: how they are flattened and rebuilt, and the keys of their children.
 
-`tree.py` flattens and rebuilds trees; `register_node` and `register_dataclass` register more node classes.
+`register_node` and `register_dataclass` register more node classes; `tree.py` has the functions of whole trees.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class FlattenedIndexKey(NamedTuple):
 
 
 class Node(NamedTuple):
-    """How nodes of one class are flattened and unflattened."""
+    """The functions that flatten and unflatten nodes of one class."""
 
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Any, Sequence[Any]], Any]
@@ -97,9 +97,9 @@ class Node(NamedTuple):
 
 
 class NodeCode:
-    """How generated code flattens and rebuilds nodes of a class, faster than by function calls.
+    """Generates code that flattens and rebuilds nodes of a class without function calls.
 
-    Children of such nodes may have declared kinds, which their path keys hold (`FieldKey`).
+    The children of such nodes may have declared kinds; these are in their path keys (`FieldKey`).
     """
 
     def match(self, code: Any, structure: TreeDef, value: str, indent: str) -> list[str]:
@@ -107,7 +107,7 @@ class NodeCode:
         raise NotImplementedError
 
     def build(self, code: Any, structure: TreeDef, parts: list[str]) -> str:
-        """An expression for the node, made from those of its children; may emit preceding lines."""
+        """The expression for the node, given the expressions for its children; may emit preceding lines."""
         raise NotImplementedError
 
     def difference(self, before: TreeDef, now: TreeDef) -> tuple[str, str, str]:
@@ -158,7 +158,7 @@ nodes: dict[type, Node] = {
 
 
 def node_of(cls: type) -> Node | None:
-    """How instances of a class are flattened; None if they are leaves."""
+    """The `Node` of a class, or None if its instances are leaves."""
     node = nodes.get(cls)
     if node is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
         node = nodes[cls] = _named_tuple_node(cls)
@@ -196,8 +196,8 @@ def register_dataclass(
 ) -> Any:
     """Make a dataclass a node: `data_fields` are its children, `meta_fields` are compared by value.
 
-    Without names, every field is a child unless its metadata says `static=True`. Fields in `drop_fields` are dropped
-    when flattening and get their default when rebuilt. A class that is not a dataclass needs both lists of names.
+    By default, every field is a child unless its metadata has `static=True`. Fields in `drop_fields` are dropped
+    when flattening; when rebuilt, they get their defaults. A class that is not a dataclass needs both lists of names.
 
     >>> import dataclasses
     >>> from atled.tree import leaves
@@ -209,7 +209,7 @@ def register_dataclass(
     >>> leaves(Point(1.5, "start"))
     [1.5]
     """
-    import dataclasses  # slow to load, and few need it
+    import dataclasses  # slow to import, and rarely needed
 
     if nodetype is None:
         return functools.partial(
@@ -233,7 +233,7 @@ def register_dataclass(
     is_complete = not has_fields or len(dataclasses.fields(cls)) == len(retained)
 
     def unflatten(values: tuple[Any, ...], children: Sequence[Any]) -> Any:
-        if not is_complete:  # the class itself sets the others
+        if not is_complete:  # the constructor sets the other fields
             return cls(**dict(zip((*data, *meta), (*children, *values), strict=True)))
         new = object.__new__(cls)
         for name, value in zip(data, children, strict=True):
@@ -264,7 +264,7 @@ def static(**kwargs: Any) -> Any:
     >>> leaves(Scaled(1.0))
     [1.0]
     """
-    import dataclasses  # slow to load, and few need it
+    import dataclasses  # slow to import, and rarely needed
 
     return dataclasses.field(**{**kwargs, "metadata": {"static": True, **(kwargs.get("metadata") or {})}})
 
@@ -282,7 +282,7 @@ def struct(cls: type[T]) -> type[T]:
     >>> map(lambda x: 10 * x, Line(1.0, 2.0))
     Line(slope=10.0, offset=20.0, name='line')
     """
-    import dataclasses  # slow to load, and few need it
+    import dataclasses  # slow to import, and rarely needed
 
     datacls = dataclasses.dataclass(frozen=True)(cls)
     register_dataclass(datacls)
@@ -292,7 +292,7 @@ def struct(cls: type[T]) -> type[T]:
 
 
 def register_static(cls: type) -> type:
-    """Make instances of `cls` nodes without children: static while tracing, compared by value.
+    """Register a class whose instances are nodes without children: static while tracing, compared by value.
 
     >>> from atled.tree import leaves
     >>> @register_static

@@ -1,7 +1,7 @@
 """The type of an array, the symbolic zero, and the placeholder of a linear operand.
 
-`ArrayType` is interned: equal types are one object, so comparing and hashing them costs nothing. It prints as in
-programs and error messages: `f32[2,3]`, with a leading `~` for a weak type.
+`ArrayType` is interned: equal types are one object, so comparing and hashing them costs nothing. The
+`repr` of a type, as in programs and error messages, is `f32[2,3]`, with a leading `~` if it is weak.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from atled.core import dtypes
 
 
 class ArrayType:
-    """Shape and dtype of an array; `weak` if the dtype yields to others in promotion, as that of Python numbers does.
+    """Shape and dtype of an array; `weak` if promotion prefers the other operand's dtype, as with Python numbers.
 
     >>> ArrayType((2, 3), dtypes.float32)
     f32[2,3]
@@ -28,11 +28,11 @@ class ArrayType:
     def __new__(
         cls, shape: tuple[int, ...], dtype: Any, weak: bool = False, *, weak_type: bool = False, sharding: Any = None
     ) -> ArrayType:
-        weak = weak or weak_type  # spelled as `ShapeDtypeStruct` does; types contain no shardings
+        weak = weak or weak_type  # the name in `ShapeDtypeStruct`; `sharding` is ignored
         key = (shape, dtype, weak)
         interned = cls._interned.get(key)
         if interned is None:
-            known = dtypes._SINGLE.get(dtype)  # the dtype itself, also for what is equal to it
+            known = dtypes._SINGLE.get(dtype)  # the one object for this dtype, also for an equal one
             dtype = dtypes.canonical(dtype) if known is None else known
             interned = object.__new__(cls)
             interned.shape, interned.dtype, interned.weak = tuple(int(n) for n in shape), dtype, weak
@@ -49,7 +49,7 @@ class ArrayType:
 
     @property
     def kind(self) -> str:
-        """The kind of the dtype: one of `b i u f c k 0`."""
+        """The kind of the dtype: `b`, `i`, `u`, `f`, `c`, `k` or `0`, as `dtypes.kind` returns."""
         return dtypes._INFO[self.dtype][0]
 
     def strong(self) -> ArrayType:
@@ -62,7 +62,7 @@ class ArrayType:
         return ArrayType(self.shape, dtype)
 
     def tangent(self) -> ArrayType:
-        """The type of tangents and cotangents of this type."""
+        """The type of tangents and cotangents of values of this type."""
         inexact = dtypes._INFO[self.dtype][0] in "fc"
         return ArrayType(self.shape, self.dtype if inexact else dtypes.float0)
 
@@ -75,7 +75,7 @@ class ArrayType:
 
 
 class Zero:
-    """A tangent or cotangent that is zero everywhere, kept symbolic so that no work is done on it.
+    """A tangent or cotangent that is zero everywhere, kept symbolic to save computation.
 
     >>> Zero(ArrayType((2, 3), dtypes.float32))
     Zero(f32[2,3])
@@ -91,7 +91,7 @@ class Zero:
 
 
 class Linear:
-    """Placeholder for a linear operand in a `transpose` rule.
+    """A placeholder for a linear operand in a `transpose` rule.
 
     >>> Linear(ArrayType((2, 3), dtypes.float32)).shape
     (2, 3)

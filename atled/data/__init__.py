@@ -1,8 +1,8 @@
 """Input pipelines: lazy, deterministic, resumable at any example, and split over processes without losing examples.
 
-A source gives a `Pipeline`; its methods (`shuffle`, `map`, `random_map`, `filter`, `batch`, `repeat` and others) give
-another one. `pipeline.iterator(num_workers=2)` iterates over it, with `state()` and `restore(state)`. `to_devices`
-prefetches the batches to devices. Everything else uses only NumPy.
+Sources return a `Pipeline`; its methods (`shuffle`, `map`, `random_map`, `filter`, `batch`, `repeat` and others) return
+a new one. `pipeline.iterator(num_workers=2)` yields its batches and has `state()` and `restore(state)`. `to_devices`
+prefetches the batches to devices; everything else uses only NumPy.
 """
 
 from atled.core import lazy_imports
@@ -18,4 +18,4 @@ _AT_ONCE = {
     "iterator_state": "merge_states",
     "worker_pool": "WorkerLost",
 }
-__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "sets", _AT_ONCE, {"joined": "merge_states"})
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, {}, "sets", _AT_ONCE)

@@ -1,4 +1,4 @@
-"""Steps that combine several examples: `Batch`, `Pack` and `Bucket`; and `Pad`."""
+"""`Batch`, `Pack` and `Bucket`, the steps that combine several examples, and `Pad`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atled.core import errors
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """`size` examples, stacked."""
+    """Stacks `size` examples into a batch."""
 
     size: int
     drop_last: bool
@@ -24,7 +24,7 @@ class Batch:
 
 @dataclasses.dataclass(frozen=True)
 class Bucket:
-    """Batches of examples of similar length: `sizes[i]` examples of length up to `bounds[i]`."""
+    """Batches of examples of similar length: bucket i has `sizes[i]` examples of length up to `bounds[i]`."""
 
     bounds: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -33,7 +33,7 @@ class Bucket:
     drop_last: bool
 
     def number(self, example: Any) -> int:
-        """Which bucket an example belongs to."""
+        """The index of the bucket for an example."""
         length = ragged_length("bucket", example, self.fields)
         bucket = int(np.searchsorted(self.bounds, length))
         if bucket == len(self.bounds):
@@ -54,7 +54,7 @@ class Bucket:
 
 @dataclasses.dataclass(frozen=True)
 class Pad:
-    """Pads ragged examples to `length`, or to the next multiple of a number, and adds a mask."""
+    """Pads ragged examples to `length`, or to the next multiple of `multiple`, and adds a mask."""
 
     length: int | None
     multiple: int | None
@@ -91,17 +91,17 @@ class Pad:
 
 
 def exact_text(x: np.ndarray) -> np.ndarray:
-    """An array with strings as objects, because an array of fixed-width strings would truncate longer ones."""
+    """Converts strings to objects, because an array of fixed-width strings would truncate longer strings."""
     return x.astype(object) if x.dtype.kind in "SU" else x
 
 
 def _is_plain(x: np.ndarray) -> bool:
-    """Whether an array has numbers, or strings as objects."""
+    """Whether an array holds numbers, or only str and bytes objects."""
     return x.dtype != object or all([isinstance(v, (str, bytes)) for v in x.ravel().tolist()])
 
 
 def _filled(who: str, field: str, shape: tuple[int, ...], fill: Any, dtype: Any) -> np.ndarray:
-    """An array of the fill value, which its dtype must be able to hold."""
+    """An array filled with `fill`; raises if the dtype cannot hold it."""
     is_text, holds_text = np.asarray(fill).dtype.kind in "SUO", dtype.kind == "O"
     out = np.zeros(shape, dtype)
     with np.errstate(all="ignore"):
@@ -114,7 +114,7 @@ def _filled(who: str, field: str, shape: tuple[int, ...], fill: Any, dtype: Any)
         raise ValueError(
             errors.explained(
                 f"data.{who}: padding_value must fit into the field {field}, {dtype}; got {fill!r}.",
-                "another value, or fields=[…], which names the ragged fields." if who == "pad" else "another value.",
+                "another value, or fields=[…], the names of ragged fields." if who == "pad" else "another value.",
             )
         )
     out[...] = fill if holds_text else number
@@ -122,7 +122,7 @@ def _filled(who: str, field: str, shape: tuple[int, ...], fill: Any, dtype: Any)
 
 
 def _is_close(number: Any, fill: Any) -> bool:
-    """Whether `number`, the fill value in another dtype, equals it: exactly for integers, up to rounding for floats."""
+    """Whether `number` equals `fill`, from which it was converted: exactly for integers, up to rounding for floats."""
     got, asked = np.asarray(number), np.asarray(fill)
     if got.dtype.kind in "biu":
         return bool((got == asked).all())
@@ -130,7 +130,7 @@ def _is_close(number: Any, fill: Any) -> bool:
 
 
 def _ragged(name: str, example: Any, fields: Sequence[str] | None) -> tuple[dict[str, Any], list[str], int]:
-    """An example as a dict, the fields that are ragged, and how long they are."""
+    """An example as a dict, the names of its ragged fields, and their length."""
     if isinstance(example, tuple):
         raise TypeError(
             errors.explained(
@@ -142,7 +142,7 @@ def _ragged(name: str, example: Any, fields: Sequence[str] | None) -> tuple[dict
     if not isinstance(example, dict):
         example = {"tokens": example}
     if "mask" in example and name != "pack":
-        raise ValueError(errors.explained(f"data.{name}: it adds a field 'mask', but the example has one.", "a map."))
+        raise ValueError(errors.explained(f"data.{name}: the example has a field 'mask', which {name} adds.", "a map."))
     names = [k for k in example if np.ndim(example[k])] if fields is None else list(fields)
     lengths = {k: np.shape(example[k])[:1] for k in names if k in example}
     if len(lengths) < len(names) or len(set(lengths.values())) != 1 or () in lengths.values():
@@ -150,14 +150,14 @@ def _ragged(name: str, example: Any, fields: Sequence[str] | None) -> tuple[dict
         raise ValueError(
             errors.explained(
                 f"data.{name}: the ragged fields of an example must have the same length; got {shown}.",
-                f"{name}(…, fields=['tokens']), which names those that are ragged.",
+                f"{name}(…, fields=['tokens']), the names of the ragged fields.",
             )
         )
     return example, names, next(iter(lengths.values()))[0]
 
 
 def ragged_length(name: str, example: Any, fields: Sequence[str] | None) -> int:
-    """How long the ragged fields of an example are."""
+    """The length of the ragged fields of an example."""
     return _ragged(name, example, fields)[2]
 
 
@@ -178,7 +178,7 @@ class Pack:
             raise ValueError(
                 errors.explained(
                     f"data.pack: examples must be 1-d arrays, or dicts of 1-d arrays, without 'segments' and "
-                    f"'positions', which it adds; got {shown}.",
+                    f"'positions', which pack adds; got {shown}.",
                     "a map before pack that keeps only the tokens.",
                 )
             )
@@ -226,7 +226,7 @@ def sizes_of(size: Any, bounds: Sequence[int]) -> tuple[int, ...]:
         raise ValueError(
             errors.explained(
                 "data.bucket: boundaries must be increasing lengths, and batch_size one number or one for "
-                "each of them; got "
+                "each boundary; got "
                 f"{list(bounds)} and {size!r}.",
                 "bucket([64, 128, 256], 32).",
             )

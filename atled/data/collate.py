@@ -1,7 +1,7 @@
 """Stacks examples into batches: trees of arrays of equal shapes become one tree with an extra leading axis.
 
-Numbers become arrays. Strings and bytes become arrays of objects, which keep them exactly as they are. `Stack` knows
-the shapes before it copies, so that a worker can copy directly into shared memory.
+Numbers become arrays; strings and bytes become object arrays, which keep them unchanged. `Stack` knows the shapes
+before it copies, so that a worker can copy directly into shared memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Layout = list[tuple[tuple[int, ...], np.dtype]]
 
 
 class Columns(Sequence):
-    """Rows of a tree of arrays, as a sequence of examples that are views, or as one batch."""
+    """Some rows of a tree of arrays: a sequence of examples, which are views."""
 
     def __init__(self, arrays: list[np.ndarray], structure: Any, rows: np.ndarray) -> None:
         self.arrays, self.structure, self.rows = arrays, structure, rows
@@ -61,15 +61,15 @@ class Stack:
 
 
 def _layout_of_columns(x: Columns) -> Layout:
-    text = np.dtype(object)  # of strings, as everywhere
+    text = np.dtype(object)  # strings become objects, as in `_kind`
     return [((len(x.rows), *a.shape[1:]), text if a.dtype.kind in "SU" else a.dtype) for a in x.arrays]
 
 
 def _take(x: Columns, outs: Sequence[np.ndarray]) -> None:
     for array, out in zip(x.arrays, outs, strict=True):
         if out.dtype == array.dtype and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
-            np.take(array, x.rows, axis=0, out=out, mode="clip")  # rows are in range, and other modes copy twice
-        else:  # which would copy all of such an array
+            np.take(array, x.rows, axis=0, out=out, mode="clip")  # rows are in range; "raise" would copy twice
+        else:  # `np.take` would first copy the whole array
             out[...] = array[x.rows]
 
 
@@ -86,7 +86,7 @@ def _copy(leaves: list[list[Any]], outs: Sequence[np.ndarray]) -> None:
 
 
 def _checked(examples: Sequence[Any], who: Callable[[int], str]) -> tuple[Any, list[list[Any]], Layout]:
-    """The structure, one list of values for each leaf, and the layout, if all examples agree."""
+    """The structure, one list of values for each leaf, and the layout; raises unless all examples agree."""
     first, structure = tree.flatten(examples[0])
     columns = [[x] for x in first]
     keys = _plain_keys(structure) or ()

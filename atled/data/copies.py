@@ -1,7 +1,7 @@
-"""`owned`: examples that wait for others, of a batch or a worker, must not change meanwhile.
+"""`owned`: copies arrays that user code could overwrite while an example waits for the rest of its batch.
 
-A source, an iterable or a map may return the same array each time, filled anew. So arrays that somebody else holds are
-copied, which reference counts tell; others are taken as they are.
+A source, an iterable or a map may return the same array each time, with new contents. So an array is copied if its
+reference count shows that somebody else holds it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-_ALONE = 2  # references to an object in a container: the container's, and the argument's
+_ALONE = 2  # references to an object in a container: from the container and from the argument
 
 
 def owned(box: list[Any]) -> Any:
-    """The example in a list of one, with copies of arrays that user code may write to later.
+    """The example in a list of one element, with copies of arrays that user code may write to later.
 
-    It comes in a list so that no variable refers to it.
+    The list avoids a variable that refers to the example, which would add to its reference count.
     """
     return _owned(box, 0)
 
@@ -37,12 +37,12 @@ def _owned(inside: Any, key: Any) -> Any:
 
 
 def _has_memory(base: Any) -> bool:
-    """Whether nobody else holds the memory of a view, for which `base` comes as the attribute of an array."""
+    """Whether `base`, the attribute of an array, is None or memory that nobody else holds."""
     if base is None or isinstance(base, bytes):
         return True
     return type(base) is np.ndarray and base.base is None and sys.getrefcount(base) <= _ALONE + 1
 
 
 def _remade(x: Any, parts: list[Any]) -> Any:
-    """A named tuple with other elements; other subclasses of tuple unchanged."""
+    """A named tuple with the elements `parts`; other subclasses of tuple are returned unchanged."""
     return x._make(parts) if hasattr(x, "_make") else x

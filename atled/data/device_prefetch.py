@@ -21,7 +21,7 @@ from atled.staging.device_put import device_put
 
 
 class OnDevices:
-    """Batches on devices. `state()` is the position after the last returned batch, not after prefetched ones."""
+    """Batches on devices. `state()` is the position after the last returned batch, not after prefetched batches."""
 
     def __init__(self, iterator: Any, sharding: Any, ahead: int) -> None:
         self._iterator, self._sharding, self._ahead = iterator, sharding, ahead
@@ -46,7 +46,7 @@ class OnDevices:
 
     @property
     def place(self) -> dict[str, Any] | None:
-        """The state, not copied; None if there is none."""
+        """The state, not copied; None if the iterator has none."""
         return self._state
 
     def state(self) -> dict[str, Any]:
@@ -60,14 +60,14 @@ class OnDevices:
         return copy.deepcopy(self._state)
 
     def restore(self, state: dict[str, Any]) -> Self:
-        """Continue after a state; returns the iterator. Prefetched batches are dropped."""
+        """Continue after a state, without the prefetched batches; returns the iterator."""
         self._stop()
         self._iterator.restore(state)
         self._state = self._iterator.state()
         return self
 
     def _stop(self) -> None:
-        """Stop the thread, and rewind the iterator to before the prefetched batches."""
+        """Stop the thread, and rewind the iterator to the last returned batch."""
         if self._run is not None:
             self._run.stop()
             self._run = None
@@ -108,7 +108,7 @@ class _Run:
 
 
 def _go(iterator: Any, sharding: Any, found: queue.Queue[Any], is_over: threading.Event) -> None:
-    """Transfer batches to the devices until there are no more or the thread is stopped."""
+    """Transfer batches to the devices until the iterator ends or the thread is stopped."""
     kind = "batch"
     while not is_over.is_set() and kind == "batch":
         batch = state = None
@@ -148,11 +148,11 @@ def _put(batch: Any, sharding: Any) -> Any:
 
 @formerly(ahead="prefetch")
 def to_devices(iterator: Any, sharding: Any = None, *, prefetch: int = 2) -> OnDevices:
-    """The batches of an iterator on devices, with `prefetch` of them prefetched by a thread.
+    """The batches of an iterator on devices; a thread prefetches up to `prefetch` of them.
 
-    `sharding` is a `NamedSharding`, a tree of them like the batches, a function of a batch that gives one of these, or
+    `sharding` is a `NamedSharding`, a tree of them like the batches, a function of a batch that returns either, or
     None for the default device. If the sharding spans several processes, each process supplies its own rows. `state()`
-    and `restore(state)` refer to returned batches.
+    is the position after the last returned batch, for `restore(state)`.
 
     >>> from atled import data
     >>> [float(x.sum()) for x in data.to_devices(data.source([1.0, 2.0, 3.0, 4.0]).batch(2).iterator())]

@@ -1,8 +1,7 @@
 """Readers of one epoch: `Rows` for pipelines with random access, `Stripe` for filters and packing, `Buckets`.
 
-A reader starts at a position, a few integers, and `place()` is its current position. `pull(build)` returns the next
-batch as a `Stack` that is not copied yet, or skips it without making it, as workers do with the batches of other
-workers.
+A reader starts at a position, a dict of integers, and `place()` returns its current position. `pull(True)` returns the
+next batch as a `Stack` that is not copied yet; `pull(False)` skips it, as workers do with the batches of other workers.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from atled.data.batching import Pad
 from atled.data.collate import Stack
 from atled.data.random_access_nodes import ENDLESS, Block
 
-MOST_DROPPED = 100_000  # examples in a row; then it is time to ask whether any will pass
-CHUNK = 64  # block size of reads if the number of examples per batch is unknown
+MOST_DROPPED = 100_000  # dropped examples in a row after which `_check_dropped` runs
+CHUNK = 64  # examples read at once if the number per batch is unknown
 
 
 class Rows:
-    """Batches of a node without filters: process p of P has the p-th part of each."""
+    """Batches of a node without filters: process p of P reads the p-th of P equal parts of each batch."""
 
     def __init__(self, pipeline: Any, memory: dict[Any, Any], epoch: int, place: dict[str, Any]) -> None:
         self.pipeline, self.memory, self.epoch = pipeline, memory, epoch
@@ -50,7 +49,7 @@ class Rows:
             return True
         rows = np.arange(start + index * share, start + (index + 1) * share)
         block = node.fetch(self.epoch, rows, self.memory)
-        if count == 1:  # where the size is unknown, there may be fewer
+        if count == 1:  # if the size is unknown, the block may be shorter
             self.position = start + len(block)
         if not build:
             return True
@@ -59,18 +58,18 @@ class Rows:
 
 
 class Single:
-    """One example that is not stacked."""
+    """One example of a pipeline without `batch`, which is not stacked."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
     def made(self) -> Any:
-        """The example itself."""
+        """The example, unchanged."""
         return self.value
 
 
 def naming(node: Any, block: Block) -> Callable[[int], str]:
-    """The name of the i-th example of a block, for messages."""
+    """A function that returns the name of the i-th example of a block, for messages."""
 
     def name(i: int) -> str:
         source, _, index = block.identity(i)
@@ -80,7 +79,7 @@ def naming(node: Any, block: Block) -> Callable[[int], str]:
 
 
 class Examples:
-    """The examples of an epoch, or every n-th of them, from a position on, that pass the filters."""
+    """The examples of an epoch that pass the filters: every `step`-th, beginning at `first`."""
 
     def __init__(
         self, pipeline: Any, memory: dict[Any, Any], epoch: int, first: int, step: int, taken: int, chunk: int = CHUNK
@@ -90,12 +89,12 @@ class Examples:
         self.early, self.late, self.node, self.memory = steps[:cut], steps[cut:], pipeline.node, memory
         self.epoch, self.first, self.step, self.taken, self.chunk = epoch, first, step, taken, chunk
         self.sources = self.node.sources()
-        self._dropped = 0  # examples in a row
+        self._dropped = 0  # dropped examples in a row
         self._block: Block | None = None
         self._start = 0  # the number of examples before the block
 
     def next(self) -> tuple[Block, int, Any] | None:
-        """The next example that passes all filters; later steps are not yet applied."""
+        """The next example that passes all filters; steps after the last filter are not yet applied."""
         while True:
             if self._block is None or self.taken - self._start >= len(self._block):
                 self._block, self._start = self._more(), self.taken
@@ -113,7 +112,7 @@ class Examples:
                 self._check_dropped()
 
     def _check_dropped(self) -> None:
-        """Raise if nothing of an endless pipeline passes its filters: of two passes over everything, or more."""
+        """Raise if no example of an endless pipeline passed the filters in two epochs of all sources."""
         sizes = [s.size for s in self.sources]
         if None not in sizes and self._dropped * self.step >= 2 * sum(sizes):
             raise ValueError(
@@ -130,7 +129,7 @@ class Examples:
         return self.node.fetch(self.epoch, start + self.step * np.arange(count), self.memory)
 
     def finished(self, found: tuple[Block, int, Any]) -> Any:
-        """An example after all steps."""
+        """An example with the steps after the last filter applied."""
         block, i, value = found
         return example_transforms.applied(self.late, block, i, self.sources, self.memory, value)
 
@@ -140,9 +139,7 @@ class Examples:
 
 
 class Stripe:
-    """Batches of examples that pass filters, or of packed rows; process p of P reads every P-th example from the p-th
-    on.
-    """
+    """Batches of examples that pass filters, or of packed rows; process p of P reads examples p, p + P, p + 2 P, …"""
 
     def __init__(self, pipeline: Any, memory: dict[Any, Any], epoch: int, place: dict[str, Any]) -> None:
         self.pipeline, (index, self.count) = pipeline, pipeline.process
@@ -184,7 +181,7 @@ class Stripe:
         )
 
     def _named(self, found: Any) -> str:
-        return self.examples.named(found) if self.packer is None else f"the row that begins with {found[0][3]}"
+        return self.examples.named(found) if self.packer is None else f"the packed row that begins with {found[0][3]}"
 
 
 class Packer:
@@ -192,7 +189,7 @@ class Packer:
 
     def __init__(self, examples: Examples, pack: Any, offset: int) -> None:
         self.examples, self.pack, self.offset = examples, pack, offset
-        self.fields: dict[str, np.ndarray] | None = None  # the offset in the current example
+        self.fields: dict[str, np.ndarray] | None = None  # of the current example, from `offset` on
         self.name = ""
 
     def place(self) -> tuple[int, int]:
@@ -200,7 +197,7 @@ class Packer:
         return self.examples.taken - (self.fields is not None), self.offset
 
     def _load(self) -> bool:
-        """Fetch the current example, if there is one."""
+        """Fetch the next example if the last one is used up; returns False at the end of the epoch."""
         while self.fields is None:
             example = self.examples.next()
             if example is None:
@@ -230,13 +227,13 @@ class Packer:
 
 
 class Buckets:
-    """Batches of examples of similar length. All processes read all examples, and keep their own rows."""
+    """Batches of examples of similar length. Every process reads all examples, and keeps its own rows."""
 
     def __init__(self, pipeline: Any, memory: dict[Any, Any], epoch: int, place: dict[str, Any]) -> None:
         self.pipeline, self.bucket = pipeline, pipeline.group
         self.waiting: list[list[tuple[int, Any, str]]] = [[] for _ in self.bucket.bounds]
         places = place.get("waiting", [[] for _ in self.bucket.bounds])
-        for where in sorted([(n, i) for i, numbers in enumerate(places) for n in numbers]):  # read again, in order
+        for where in sorted([(n, i) for i, numbers in enumerate(places) for n in numbers]):  # reads them again
             again = Examples(pipeline, memory, epoch, 0, 1, where[0], 1)
             self.waiting[where[1]].append(self._one(again))
         self.examples = Examples(pipeline, memory, epoch, 0, 1, place["position"])
@@ -264,8 +261,8 @@ class Buckets:
         return Stack([pad(x[1]) for x in rows], lambda i: rows[i][2])
 
     def _full(self) -> tuple[int, list[Any]] | None:
-        """The number and entries of a full bucket, or at the end of a partial one unless `drop_last`; the bucket is
-        emptied.
+        """The index and entries of a full bucket, or, at the end of the epoch, of an incomplete one unless `drop_last`;
+        the bucket is emptied.
         """
         while (entry := self._one(self.examples)) is not None:
             try:

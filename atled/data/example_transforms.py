@@ -17,12 +17,12 @@ from atled.data.permutations import fixed_width
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stage:
-    """A function of examples."""
+    """A step that applies a function to each example."""
 
     f: Callable[..., Any]
 
     def __str__(self) -> str:
-        step = getattr(self.f, "step", type(self).__name__.lower())  # `pad` is a map with a name of its own
+        step = getattr(self.f, "step", type(self).__name__.lower())  # `Pad` is a map that prints as `.pad`
         return f".{step}({name_of(self.f)})"
 
 
@@ -52,7 +52,7 @@ DROPPED = _Dropped()
 
 
 def name_of(f: Any) -> str:
-    """The name of a function in messages."""
+    """The name of a function for messages."""
     if dataclasses.is_dataclass(f) and not isinstance(f, type):
         return str(f)
     inner = getattr(f, "func", None)  # of functools.partial
@@ -62,7 +62,7 @@ def name_of(f: Any) -> str:
 def applied(
     steps: Sequence[Stage], block: Any, i: int, sources: Sequence[Any], memory: dict[Any, Any], value: Any = DROPPED
 ) -> Any:
-    """The i-th example of a block after some stages, or `DROPPED`; errors name the record."""
+    """The i-th example of a block after `steps`, or `DROPPED`; errors name the record."""
     step: Stage | None = None
     is_made = False
     watch = memory.get("watch")
@@ -97,7 +97,7 @@ def mapped(steps: Sequence[Stage], block: Any, node: Any, memory: dict[Any, Any]
 
 
 def run(steps: Sequence[Stage], value: Any, what: Callable[[], str]) -> Any:
-    """A row or a batch after its maps; errors name it."""
+    """A row or batch after the maps `steps`; errors name `what()`."""
     for step in steps:
         try:
             value = step.f(value)
@@ -108,7 +108,7 @@ def run(steps: Sequence[Stage], value: Any, what: Callable[[], str]) -> Any:
 
 
 def _holders(rng: np.random.Generator) -> tuple[int, int]:
-    """A generator and its reference count."""
+    """The reference counts of a generator and of its bit generator."""
     return sys.getrefcount(rng), sys.getrefcount(rng.bit_generator)
 
 
@@ -120,17 +120,17 @@ class _Seeds(ISpawnableSeedSequence):
         self.children = 0
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
-        """Not used: the state is set directly."""
+        """Zeros, which are not used: `_generator` sets the state directly."""
         return np.zeros(n_words, dtype)
 
     def spawn(self, n_children: int) -> list[Any]:
-        """Seeds for child generators."""
+        """Seed sequences for child generators."""
         first, self.children = self.children, self.children + n_children
         return [SeedSequence(fixed_width(*self.identity, i)) for i in range(first, first + n_children)]
 
 
 def _generator(seed: int, identity: tuple[int, int, int], memory: dict[Any, Any]) -> np.random.Generator:
-    """Random numbers that depend on a seed and the identity of the example.
+    """A generator whose numbers depend on the seed and the identity of the example.
 
     Creating a generator takes ten times as long as reseeding it, so it is reused unless the user's function holds it.
     """

@@ -20,7 +20,7 @@ _ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".
 
 
 def _package(name: str, module: str, extra: str) -> Any:
-    """Import an optional package, or raise with the way to install it."""
+    """Import an optional package; the error says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -34,11 +34,11 @@ def _package(name: str, module: str, extra: str) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Images(Source):
-    """Image files in folders, one for each class."""
+    """Image files, in one folder for each class."""
 
     folder: str
     classes: tuple[str, ...]
-    names: tuple[tuple[str, ...], ...]  # files of each class
+    names: tuple[tuple[str, ...], ...]  # the file names of each class
     mode: str
 
     @functools.cached_property
@@ -64,8 +64,8 @@ class Images(Source):
                 if image.mode[0] in "IF" and self.mode[0] not in "IF":
                     raise ValueError(
                         errors.explained(
-                            f"data.images: {path} has numbers of {image.mode}, of which {self.mode!r} would keep those "
-                            "below 256.",
+                            f"data.images: {path} has mode {image.mode}; converting it to {self.mode!r} would clip "
+                            "values above 255.",
                             f"images(folder, mode={image.mode[0]!r}).",
                         )
                     )
@@ -83,8 +83,8 @@ class Images(Source):
 def images(folder: str | os.PathLike[str], *, mode: str = "RGB") -> Pipeline:
     """The images of a folder with one folder for each class: `image`, uint8[height, width, channels], and `label`.
 
-    Classes are numbered in the order of their names, and images are sorted by file name. `mode` is Pillow's: "L" gives
-    grayscale images, without a channel axis.
+    Classes are numbered in the order of their names, and images are sorted by file name. `mode` is a mode of Pillow,
+    such as "L" for grayscale images, which have no channel axis.
 
     >>> import os, tempfile
     >>> from PIL import Image
@@ -119,7 +119,7 @@ class Parquet(Source):
     paths: tuple[str, ...]
     columns: tuple[str, ...]
     starts: np.ndarray  # the number of the first row of each row group
-    groups: tuple[tuple[int, int], ...]  # file and row group
+    groups: tuple[tuple[int, int], ...]  # the file index and row group index of each
     rows: int
     stamps: tuple[tuple[int, int], ...]
 
@@ -154,7 +154,7 @@ class Parquet(Source):
 
 
 def _values(column: Any) -> Sequence[Any]:
-    """The values of a column in its own type: numbers as NumPy's, lists as arrays, everything else as Python's."""
+    """The values of a column: numbers as NumPy scalars, lists as arrays, everything else as Python objects."""
     kind = column.type
     if _dtype_of(kind) is not None and not column.null_count:
         return column.to_numpy()
@@ -174,7 +174,7 @@ def _value(v: Any, kind: Any) -> Any:
     parts = [_value(x, kind.value_type) for x in v]
     if parts and all([isinstance(x, np.ndarray) for x in parts]) and len({x.shape for x in parts}) == 1:
         return np.stack(parts)
-    out = np.empty(len(parts), object)  # strings and bytes as they are, and lists of different lengths
+    out = np.empty(len(parts), object)  # strings, bytes, and lists of different lengths
     out[:] = parts
     return out
 
@@ -188,7 +188,7 @@ def _dtype_of(kind: Any) -> Any:
 
 @functools.lru_cache(maxsize=8)
 def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[str, ...]) -> Any:
-    """A row group. The last eight are cached, which shuffled reads use."""
+    """A row group of a file. The last eight are cached, for shuffled reads."""
     with _package("parquet", "pyarrow.parquet", "parquet").ParquetFile(path) as file:
         return file.read_row_group(number, columns=list(columns))
 
@@ -196,9 +196,9 @@ def _row_group(path: str, stamp: tuple[int, int], number: int, columns: tuple[st
 def parquet(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, columns: Sequence[str] | None = None
 ) -> Pipeline:
-    """The rows of Parquet files as dicts: numbers of the column's type, strings, bytes, and lists as arrays.
+    """The rows of Parquet files as dicts of NumPy scalars of the column's type, strings, bytes, and lists as arrays.
 
-    A row group is read as a whole, and the last eight are cached. So shuffling rows of many large groups is slow: write
+    A row group is read as a whole, and the last eight are cached, so shuffling rows of many large groups is slow: write
     small groups, or keep the order.
 
     >>> from atled import data

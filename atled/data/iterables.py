@@ -1,4 +1,4 @@
-"""Sources that can only be iterated over: an iterator for each epoch. A position is reached by skipping."""
+"""Sources that can only be iterated over: each epoch has a new iterator, which skips to a position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atled.data.random_access_nodes import Block, Source, function_checked
 
 
 class _Place:
-    """A live iterator, the examples that were read and not yet used, and the position of the first of them."""
+    """A live iterator, the examples read from it but not yet used, and the position of the first such example."""
 
     def __init__(self, epoch: int, iterator: Iterator[Any]) -> None:
         self.epoch, self.iterator, self.position = epoch, iterator, 0
@@ -45,7 +45,7 @@ class Stream(Source):
         return place
 
     def _next(self, place: _Place) -> bool:
-        """Read one more example, if there is one."""
+        """Read one more example; returns False at the end of the epoch."""
         try:
             place.read.append(owned([next(place.iterator)]))
         except StopIteration:
@@ -83,8 +83,8 @@ def iterable(make: Callable[[int], Iterable[Any]]) -> Pipeline:
     """A source that can only be iterated over: `make(epoch)` returns a new iterable, which must yield the same items
     each time.
 
-    A state is restored by skipping the consumed items. All workers and processes iterate over all items, and use their
-    part. Such a source can be mapped, filtered, packed and batched, but not shuffled or mixed.
+    To restore a state, the pipeline skips the consumed items. All workers and processes iterate over all items, and use
+    their part. The pipeline can be mapped, filtered, packed and batched, but not shuffled or mixed.
 
     >>> from atled import data
     >>> [b.tolist() for b in data.iterable(lambda epoch: range(5)).batch(2)]

@@ -1,4 +1,4 @@
-"""`Iterator`: yields batches, with a state after each; computed in this process or by worker processes."""
+"""`Iterator`: yields the batches of a pipeline, computed in this process or by workers, and has a state after each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from atled.data.worker_pool import Pool
 
 
 class Iterator:
-    """Iterates over a pipeline. `state()` is its position, `restore(state)` goes there, `close()` stops its workers.
+    """Iterates over a pipeline. `state()` returns the position, `restore(state)` sets it, `close()` stops the workers.
 
-    After an error in a function or a record, its position is unchanged: after the last returned batch.
+    After an error in a function or a record, the position is still that after the last returned batch.
 
     >>> from atled import data
     >>> iterator = data.source(range(4)).batch(2).iterator()
@@ -48,7 +48,7 @@ class Iterator:
             self._stop()
             self._is_over = True
             raise StopIteration from None
-        except StopIteration as error:  # which would end the user's loop silently
+        except StopIteration as error:  # otherwise the user's loop would end silently
             self._stop()
             raise RuntimeError(errors.explained("data: a function or a source raised StopIteration.")) from error
         except BaseException:  # restart from the position
@@ -86,7 +86,7 @@ class Iterator:
         self._maker = None
 
     def close(self) -> None:
-        """Stop its workers. Batches already returned stay valid."""
+        """Stop the workers. Batches already returned stay valid."""
         self._stop()
         self._is_closed = True
 

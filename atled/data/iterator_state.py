@@ -23,7 +23,7 @@ def state_of(pipeline: Any, place: dict[str, Any]) -> dict[str, Any]:
 
 
 def merge_states(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The states of all processes, in order of rank, combined into one. Only pipelines with `filter` or `pack` need it.
+    """The states of all processes, in order of rank, combined into one. Only needed with `filter` or `pack`.
 
     Processes that filter or pack consume different numbers of examples, so each has its own state. The merged state
     can be restored by the same number of processes, or by another number if all have consumed the same number of
@@ -84,7 +84,7 @@ def place_in(state: Any, pipeline: Any) -> dict[str, Any]:
                 errors.explained(
                     f"data.restore: each process has its own state; this is process {index}, the state is that of "
                     f"process {own_state['process']}.",
-                    "data.merge_states(states), which all can restore.",
+                    "data.merge_states(states), which all processes can restore.",
                 )
             )
         return own_state
@@ -107,9 +107,9 @@ def _moved(each: list[dict[str, Any]], saved: int, count: int) -> dict[str, Any]
     if not same:
         raise ValueError(
             errors.explained(
-                f"data.restore: the state was saved by {saved} processes, and there are {count}; they filter or pack, "
-                "so each has consumed different examples, and the rest cannot be redistributed"
-                + (" (this is the state of one of them only)." if len(each) < saved else "."),
+                f"data.restore: the state was saved by {saved} processes, but there are {count}; with filter or pack, "
+                "each process has consumed different examples, and the rest cannot be redistributed"
+                + (" (this is the state of one process only)." if len(each) < saved else "."),
                 f"{saved} processes; or data.merge_states(states) at a point where all have consumed the same number "
                 "of examples.",
             )
@@ -123,9 +123,9 @@ def _used(state: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _difference(saved: str, here: str) -> str:
-    """How two descriptions of pipelines differ."""
+    """The steps in which two descriptions of pipelines differ, for a message."""
     old, new = (re.findall(r".+?\)(?=[.,)]|$)", text) or [text] for text in (saved, here))
     lines = [x for x in difflib.ndiff(old, new) if x[0] in "-+"]
     saved_parts = " ".join([x[2:] for x in lines if x[0] == "-"])
     here_parts = " ".join([x[2:] for x in lines if x[0] == "+"])
-    return f"It has {saved_parts or 'nothing'} where this one has {here_parts or 'nothing'}."
+    return f"The saved pipeline has {saved_parts or 'nothing'}, this pipeline has {here_parts or 'nothing'}."

@@ -32,7 +32,7 @@ class Several(Node):
         return tuple(itertools.chain.from_iterable([n.sources() for n in self.nodes]))
 
     def locate(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """The index of the node, and the position in it, which continues to count across its epochs."""
+        """The index of each position's node, and the position in that node, which counts across its epochs."""
         raise NotImplementedError
 
     def fetch(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> Block:
@@ -45,7 +45,7 @@ class Several(Node):
 
 
 class Concatenated(Several):
-    """One after the other."""
+    """The examples of the nodes, one node after the other."""
 
     @property
     def size(self) -> Any:
@@ -63,7 +63,7 @@ class Concatenated(Several):
 
 
 class Interleaved(Several):
-    """Round-robin; exhausted nodes are skipped."""
+    """The examples of the nodes in turn; exhausted nodes are skipped."""
 
     @property
     def size(self) -> Any:
@@ -90,7 +90,7 @@ class Interleaved(Several):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mixed(Several):
-    """By weights: of each `PERIOD` examples, `shares` come from each node, in an order determined by a seed."""
+    """A mixture by weights: of each `PERIOD` examples, node i has `shares[i]`, in an order determined by `seed`."""
 
     shares: tuple[int, ...]
     seed: int
@@ -104,7 +104,7 @@ class Mixed(Several):
         return min([self._place_of(i, n.size) for i, n in enumerate(self.nodes)])
 
     def _place_of(self, node: int, number: Any) -> Any:
-        """The position of the example after `number` others of a node."""
+        """The position in the mixture of a node's example with index `number`."""
         if number == ENDLESS:
             return ENDLESS
         period, rank = divmod(number, self.shares[node])
@@ -112,7 +112,7 @@ class Mixed(Several):
         return period * PERIOD + int(np.flatnonzero((which == node) & (ranks == rank))[0])
 
     def _period(self, period: int) -> tuple[np.ndarray, np.ndarray]:
-        """For each position of a period: the node, and how many of its examples are before it in the period."""
+        """For each position of a period: its node, and the number of that node's examples earlier in the period."""
         order = permuted(np.arange(PERIOD), PERIOD, round_keys(self.seed, period))
         which = np.repeat(np.arange(len(self.shares)), self.shares)[order]
         ranks = np.empty(PERIOD, np.int64)
@@ -149,7 +149,7 @@ class Mixed(Several):
 
 
 def shares_of(weights: list[float]) -> tuple[int, ...]:
-    """How many of `PERIOD` examples come from each node: at least one, and the weights up to rounding."""
+    """The number of examples from each node among `PERIOD`: at least one, and proportional to the weights, rounded."""
     exact = np.array(weights, float) / sum(weights) * PERIOD
     shares = np.maximum(np.floor(exact).astype(int), 1)
     while shares.sum() > PERIOD:
@@ -170,7 +170,7 @@ def concatenate(*pipelines: Pipeline) -> Pipeline:
 
 
 def interleave(*pipelines: Pipeline) -> Pipeline:
-    """The examples of several pipelines, alternately. An exhausted one is skipped; the others continue.
+    """The examples of several pipelines in turn. Exhausted pipelines are skipped.
 
     >>> from atled import data
     >>> list(data.interleave(data.source("abc"), data.source("xy")))
@@ -180,11 +180,11 @@ def interleave(*pipelines: Pipeline) -> Pipeline:
 
 
 def mix(pipelines: Sequence[Pipeline], weights: Sequence[float], seed: int, *, exhausted: str = "restart") -> Pipeline:
-    """The examples of several pipelines by weights. Where the n-th example comes from is a function of n and the seed.
+    """The examples of several pipelines, mixed by weights. The seed and n determine the pipeline of the n-th example.
 
-    In each block of 4096 consecutive examples, each pipeline has its share, rounded to whole examples. An
-    exhausted pipeline starts its next epoch, so the mixture is infinite; with `exhausted="stop"` the epoch of the
-    mixture ends there.
+    In each block of 4096 consecutive examples, each pipeline has its share, rounded to whole examples. An exhausted
+    pipeline starts its next epoch, so the mixture is infinite; with `exhausted="stop"`, the first exhausted pipeline
+    ends the epoch.
 
     >>> from atled import data
     >>> mixed = data.mix([data.source("a"), data.source("b")], [3, 1], 0).take(4096)
@@ -209,7 +209,7 @@ def mix(pipelines: Sequence[Pipeline], weights: Sequence[float], seed: int, *, e
 
 
 def _nodes(name: str, pipelines: Sequence[Pipeline], may_be_endless: bool = False) -> tuple[Node, ...]:
-    """The nodes of pipelines without further steps."""
+    """The nodes of pipelines; raises unless they have random access."""
     if not pipelines or not all([isinstance(p, Pipeline) for p in pipelines]):
         raise TypeError(errors.explained(f"data.{name}: the arguments must be pipelines, such as data.source(items)."))
     nodes = tuple([p.indexed(name) for p in pipelines])

@@ -1,9 +1,9 @@
 """`NormalForm`: the normal form of a pipeline.
 
-The normal form: a node, which fetches examples by position (`random_access_nodes.py`), steps for single examples,
-packing, a group (batch or bucket), steps for batches, and a number of epochs. `positions.py` iterates over it. `str` of
-a pipeline describes it completely, and states contain this text, so that a state cannot be restored into another
-pipeline.
+A normal form is a node, which fetches examples by position (`random_access_nodes.py`), steps for single examples,
+packing, steps for packed rows, a group (batch or bucket), steps for batches, and a number of epochs. `positions.py`
+iterates over normal forms. `str` of a pipeline describes it completely, and states contain this text, so that a state
+cannot be restored into another pipeline.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from atled.data.random_access_nodes import ENDLESS, Node, Staged
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NormalForm:
-    """The parts of a pipeline."""
+    """A pipeline in normal form."""
 
     node: Node
     steps: tuple[example_transforms.Stage, ...] = ()
@@ -27,7 +27,7 @@ class NormalForm:
     row_steps: tuple[example_transforms.Stage, ...] = ()
     group: batching.Batch | batching.Bucket | None = None
     batch_steps: tuple[example_transforms.Stage, ...] = ()
-    limit: int | None = None  # batches of an epoch
+    limit: int | None = None  # the maximum number of batches in an epoch
     epochs: int | None = 1
     process: tuple[int, int] = (0, 1)
 
@@ -48,7 +48,7 @@ class NormalForm:
 
     @functools.cached_property
     def text(self) -> str:
-        """A description of all parts of the pipeline."""
+        """A complete description of the pipeline, which is part of its states."""
         parts = [self.node, *self.steps, self.packing or "", *self.row_steps, self.group or "", *self.batch_steps]
         rest = (f".take({self.limit})" if self.limit else "") + (
             "" if self.epochs == 1 else f".repeat({self.epochs or ''})"
@@ -59,7 +59,7 @@ class NormalForm:
         return f"data.{self}"
 
     def check_process(self) -> None:
-        """Raise an error for batches that cannot be split evenly over the processes."""
+        """Raise if batches cannot be split evenly over the processes."""
         count, group = self.process[1], self.group
         sizes = () if group is None else (group.size,) if isinstance(group, batching.Batch) else group.sizes
         uneven = [n for n in sizes if n % count]
@@ -85,15 +85,15 @@ class NormalForm:
         return any([isinstance(s, example_transforms.Filter) for s in self.steps])
 
     def takes_uneven(self) -> bool:
-        """Whether processes consume different numbers of examples for a batch."""
+        """Whether processes may consume different numbers of examples for a batch."""
         return (self.filters() or self.packing is not None) and not isinstance(self.group, batching.Bucket)
 
     def indexed(self, name: str) -> Node:
-        """The node of a pipeline without further steps."""
+        """The pipeline as a node; raises if it has steps without random access."""
         if self.packing or self.group or self.filters() or self.epochs != 1 or self.process != (0, 1):
             raise ValueError(
                 errors.explained(
-                    f"data.{name}: it needs random access to examples by position, so it must come before "
+                    f"data.{name}: {name} needs random access to examples by position, so it must come before "
                     "filter, pack, bucket, batch and sharded.",
                     f".{name}(…) first.",
                 )
@@ -101,10 +101,10 @@ class NormalForm:
         return Staged(self.node, self.steps) if self.steps else self.node
 
     def examples_only(self, name: str) -> None:
-        """Raise unless it is a pipeline of single examples."""
+        """Raise unless the elements of the pipeline are single examples, in one epoch."""
         if self.packing or self.group or self.epochs != 1:
             raise ValueError(
-                errors.explained(f"data.{name}: it needs single examples, so it must come before pack, bucket, batch.")
+                errors.explained(f"data.{name}: {name} needs single examples: before pack, bucket, batch and repeat.")
             )
 
     def with_step(self, step: example_transforms.Stage) -> Self:

@@ -1,8 +1,8 @@
 """Shuffled orders that are computed, not stored: a keyed permutation of 0 … n-1 with random access.
 
-Positions are split into two digits, and each in turn is shifted by a hash of the other one: an unbalanced Feistel
-network over numbers (Black and Rogaway, 2002). The digits' product is a little above n; results beyond n are permuted
-again (cycle walking).
+A position is split into two digits, and each in turn is shifted by a hash of the other digit: an unbalanced Feistel
+network over numbers (Black and Rogaway, 2002). The product of the two bases is n or a little more; results of n or more
+are permuted again (cycle walking).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.random import SeedSequence  # imported here, because it is slow and only needed on first use
+from numpy.random import SeedSequence  # at module level, because this module is only imported on first use
 
 ROUNDS = 32  # short permutations need more rounds to be uniform
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -18,17 +18,17 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def round_keys(*words: int) -> np.ndarray:
-    """The keys of all rounds, from a seed and the other numbers that the order depends on."""
+    """The keys of all rounds, from a seed and the other numbers that determine the order."""
     return SeedSequence(fixed_width(*words)).generate_state(ROUNDS, np.uint64)
 
 
 def fixed_width(*words: int) -> list[int]:
-    """Numbers as 32-bit words, always two for each number, whereas NumPy uses as many as a number needs."""
+    """Two 32-bit words for each number, whereas `SeedSequence` alone uses as many words as a number needs."""
     return [part for word in words for part in (word & 0xFFFFFFFF, word >> 32)]
 
 
 def permuted(positions: np.ndarray, size: int, keys: np.ndarray) -> np.ndarray:
-    """The numbers at these positions of a permutation of 0 … size-1.
+    """The elements at `positions` of the permutation of 0 … size-1 that `keys` determine.
 
     >>> sorted(permuted(np.arange(5), 5, round_keys(0)).tolist())
     [0, 1, 2, 3, 4]
@@ -46,9 +46,9 @@ def permuted(positions: np.ndarray, size: int, keys: np.ndarray) -> np.ndarray:
 
 
 def _shifted(x: np.ndarray, digit: int, other: int, keys: np.ndarray) -> np.ndarray:
-    """One pass of all rounds over numbers below digit * other."""
+    """Permute numbers below digit * other by all rounds, once."""
     a, b = np.uint64(digit), np.uint64(other)
-    high, low = np.divmod(x, a)  # below other, below digit
+    high, low = np.divmod(x, a)  # high < other, low < digit
     for i in range(0, ROUNDS if digit < 256 else 8, 2):
         low = (low + _hashed(high, keys[i]) % a) % a
         high = (high + _hashed(low, keys[i + 1]) % b) % b
@@ -56,7 +56,7 @@ def _shifted(x: np.ndarray, digit: int, other: int, keys: np.ndarray) -> np.ndar
 
 
 def _hashed(x: np.ndarray, key: np.uint64) -> np.ndarray:
-    """A 64-bit hash of 64 bits and a key (the finalizer of SplitMix64)."""
+    """A 64-bit hash of 64-bit numbers and a key (the finalizer of SplitMix64)."""
     x = x ^ key
     x = (x ^ (x >> _SHIFTS[0])) * _FACTORS[0]
     x = (x ^ (x >> _SHIFTS[1])) * _FACTORS[1]

@@ -1,6 +1,6 @@
-"""`Pipeline`: a source of examples and the steps applied to them. Immutable: its methods return new pipelines.
+"""`Pipeline`: a source of examples and the steps applied to them. Pipelines are immutable; methods return new ones.
 
-`normal_form.py` has its parts; `iterator.py` iterates over it.
+`normal_form.py` has the parts of a pipeline; `iterator.py` iterates over pipelines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from atled.engine import client
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Pipeline(NormalForm):
-    """Examples and the steps applied to them. Sources such as `data.arrays` make one; methods return a new one.
+    """Examples and the steps applied to them. Sources such as `data.arrays` return a pipeline, as do its methods.
 
     >>> from atled import data
     >>> batches = data.source([3, 1, 2]).map(float).batch(2)
@@ -39,7 +39,7 @@ class Pipeline(NormalForm):
     """
 
     def shuffle(self, seed: int) -> Pipeline:
-        """Shuffle, depending on the seed and the epoch. The order is computed on the fly and needs no memory.
+        """Shuffle in an order that depends on seed and epoch. The order is computed on the fly and needs no memory.
 
         >>> from atled import data
         >>> list(data.source(range(5)).shuffle(0).repeat(2))
@@ -50,7 +50,7 @@ class Pipeline(NormalForm):
         return Pipeline(Shuffled(node, seed_checked("shuffle", seed)))
 
     def map(self, f: Callable[[Any], Any]) -> Pipeline:
-        """`f(example)` instead of each example; after `batch`, `f(batch)`, and after `pack`, `f(row)`.
+        """Replace each example by `f(example)`; after `batch`, each batch by `f(batch)`; after `pack`, each row.
 
         >>> from atled import data
         >>> list(data.source([1, 2]).map(lambda x: x * 10))
@@ -59,10 +59,10 @@ class Pipeline(NormalForm):
         return self.with_step(example_transforms.Map(function_checked("map", f)))
 
     def random_map(self, f: Callable[..., Any], seed: int) -> Pipeline:
-        """`f(example, rng)` instead of each example.
+        """Replace each example by `f(example, rng)`.
 
-        `rng` is a `np.random.Generator` for this call. Its numbers depend on the seed, the epoch and the example's
-        index in its source, and on nothing else. Two random maps with the same seed get the same numbers.
+        `rng` is a `np.random.Generator` for this call. Its numbers depend only on the seed, the epoch and the example's
+        index in its source. Two random maps with the same seed get the same numbers.
 
         >>> from atled import data
         >>> noisy = data.source([0.0, 0.0]).random_map(lambda x, rng: x + rng.integers(100), 1)
@@ -72,8 +72,8 @@ class Pipeline(NormalForm):
         if self.packing or self.group:
             raise ValueError(
                 errors.explained(
-                    "data.random_map: random numbers belong to examples, so it must come before pack, bucket and "
-                    "batch.",
+                    "data.random_map: random_map applies to single examples, so it must come before pack, bucket "
+                    "and batch.",
                     ".random_map(…).batch(…).",
                 )
             )
@@ -82,7 +82,7 @@ class Pipeline(NormalForm):
         )
 
     def filter(self, f: Callable[[Any], Any]) -> Pipeline:
-        """Only examples for which `f(example)` is true. All workers run the steps before it for all examples.
+        """Keep examples for which `f(example)` is true. Every worker runs `f`, and steps before it, on all examples.
 
         >>> from atled import data
         >>> list(data.source(range(6)).filter(lambda x: x % 2))
@@ -90,7 +90,7 @@ class Pipeline(NormalForm):
         """
         if self.packing or self.group:
             raise ValueError(
-                errors.explained("data.filter: it must come before pack, bucket and batch.", ".filter(…).batch(…).")
+                errors.explained("data.filter: filter must come before pack, bucket and batch.", ".filter(…).batch(…).")
             )
         return self.with_step(example_transforms.Filter(function_checked("filter", f)))
 
@@ -104,10 +104,10 @@ class Pipeline(NormalForm):
         padding_value: Any = 0,
         truncate: bool = False,
     ) -> Pipeline:
-        """Pad ragged examples to `length`, or to the next multiple of a number, and add a field `mask`.
+        """Pad ragged examples to `length`, or to a multiple of `pad_to_multiple_of`, and add a field `mask`.
 
         An example is an array, which becomes the field `tokens`, or a dict; `fields` are padded along their first axis,
-        by default all that are not scalars. Longer examples raise, or are cut with `truncate=True`.
+        by default all that are not scalars. Longer examples raise; with `truncate=True` they are cut.
 
         >>> from atled import data
         >>> [e["tokens"].tolist() for e in data.source([[1], [2, 3]]).pad(3)]
@@ -122,11 +122,11 @@ class Pipeline(NormalForm):
 
     @formerly(fill="padding_value", cut="truncate")
     def pack(self, length: int, *, truncate: bool = True, padding_value: Any = 0) -> Pipeline:
-        """Rows of `length` tokens: sequences one after the other, with `segments` from 1 (padding: 0) and `positions`.
+        """Pack sequences into rows of `length` tokens, with `segments`, numbered from 1 (padding: 0), and `positions`.
 
-        An example is an array of one axis, which becomes the field `tokens`, or a dict of such arrays. An example that
-        does not fit into the row is cut and continues in the next row, where its positions restart at 0; with
-        `truncate=False` it goes to the next row as a whole. The last row of an epoch is padded.
+        An example is a 1-d array, which becomes the field `tokens`, or a dict of 1-d arrays. An example that does not
+        fit into the row is cut and continues in the next row, where its positions restart at 0; with `truncate=False`
+        the whole example moves to the next row. The last row of an epoch is padded.
 
         >>> from atled import data
         >>> rows = list(data.source([[1, 2, 3], [4, 5]]).pack(4))
@@ -150,8 +150,8 @@ class Pipeline(NormalForm):
     ) -> Pipeline:
         """Batches of examples of similar length, padded to the boundary of their bucket, with a field `mask`.
 
-        `batch_size` is one number for all buckets, or one for each. A batch is returned when its bucket is full.
-        Incomplete buckets at the end of an epoch are dropped, or with `drop_last=False` returned as smaller batches.
+        `batch_size` is one number for all buckets, or a list of one for each. A batch is returned when its bucket is
+        full. At the end of an epoch, incomplete buckets are dropped; with `drop_last=False`, they are smaller batches.
 
         >>> from atled import data
         >>> made = data.source([[1], [1, 2, 3], [2], [4, 5, 6, 7]]).bucket([2, 4], 2)
@@ -167,11 +167,11 @@ class Pipeline(NormalForm):
 
     @formerly(size="batch_size")
     def batch(self, batch_size: int, *, drop_last: bool = True) -> Pipeline:
-        """`batch_size` examples, the total over all processes, as one tree of stacked arrays; strings become object
+        """Stack `batch_size` examples, the total over all processes, into one tree of arrays; strings become object
         arrays.
 
-        The remaining examples at the end of an epoch are dropped, different ones in each epoch if shuffled. With
-        `drop_last=False` they form a smaller batch; with `repeat()` before `batch`, batches span epochs.
+        The remaining examples at the end of an epoch are dropped; with `drop_last=False` they form a smaller batch.
+        With `repeat()` before `batch`, batches span epochs.
 
         >>> from atled import data
         >>> [b.tolist() for b in data.source([1, 2, 3]).batch(2, drop_last=False)]
@@ -180,7 +180,7 @@ class Pipeline(NormalForm):
         if self.group or self.epochs != 1:
             raise ValueError(
                 errors.explained(
-                    "data.batch: it may occur once, and after filter and pack it must come before repeat.",
+                    "data.batch: batch may occur once, and after filter and pack it must come before repeat.",
                     ".filter(…).batch(…).repeat(), or .repeat().filter(…).batch(…).",
                 )
             )
@@ -207,7 +207,7 @@ class Pipeline(NormalForm):
         return Pipeline(Repeated(node, times), process=self.process)
 
     def take(self, count: int) -> Pipeline:
-        """The first examples of each epoch, or after `batch` the first batches.
+        """The first `count` examples of each epoch, or after `batch` the first `count` batches.
 
         >>> from atled import data
         >>> list(data.source("abc").take(2))
@@ -221,7 +221,7 @@ class Pipeline(NormalForm):
         return Pipeline(Part(node, 0, count), process=self.process)
 
     def skip(self, count: int) -> Pipeline:
-        """All but the first examples of each epoch.
+        """All but the first `count` examples of each epoch.
 
         >>> from atled import data
         >>> list(data.source("abc").skip(2))
@@ -233,7 +233,7 @@ class Pipeline(NormalForm):
         return Pipeline(Part(node, count, ENDLESS), process=self.process)
 
     def sharded(self, process_index: int | None = None, process_count: int | None = None) -> Pipeline:
-        """The part of one process: its rows of each batch. Without arguments, this process of `atled.distributed`.
+        """The rows of one process in each batch; by default, those of this process of `atled.distributed`.
 
         >>> from atled import data
         >>> batches = data.source(range(8)).batch(4)
@@ -255,8 +255,8 @@ class Pipeline(NormalForm):
     def iterator(self, *, num_workers: int = 0, prefetch: int = 2, epoch: int = 0) -> Iterator:
         """An iterator with `state()`, `restore(state)` and `close()`; see `data.Iterator`.
 
-        `num_workers` processes make whole batches, and each prefetches `prefetch` of them; the batches are the
-        same for any number. Functions must then be ones that other processes can import. `epoch` is the first epoch.
+        `num_workers` processes make whole batches, and each prefetches `prefetch` batches; the batches are the same for
+        any number. Worker processes must be able to import the functions. `epoch` is the first epoch.
 
         >>> from atled import data
         >>> batches = data.source(range(6)).batch(2)

@@ -1,4 +1,4 @@
-"""The position in a pipeline, and the next batch. A position is a few integers that determine everything else."""
+"""`Cursor`: a position in a pipeline, and the next batch. A few integers determine a position."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from atled.data.epoch_readers import Buckets, Rows, Stripe
 
 
 class End(Exception):  # noqa: N818
-    """There are no more batches."""
+    """Raised when there are no more batches."""
 
 
 class Cursor:
-    """A place in a pipeline."""
+    """Reads the batches of a pipeline from a position on."""
 
     def __init__(self, pipeline: Any, watch: Any = None) -> None:
         self.pipeline, self.memory = pipeline, {"watch": watch}
@@ -33,11 +33,11 @@ class Cursor:
         self.reader = kind(p, self.memory, self.epoch, place)
 
     def place(self) -> dict[str, Any]:
-        """The position, as plain numbers."""
+        """The position, as a dict of numbers."""
         return {"epoch": self.epoch, "batches": self.batches, **self.reader.place()}
 
     def next(self, build: bool = True) -> Any:
-        """The next batch, or a `Stack` from which it can be made; raises `End` if there is none."""
+        """The next batch, or a `Stack` that can build it; raises `End` after the last batch."""
         p = self.pipeline
         while True:
             batch = self.reader.pull(build) if p.limit is None or self.batches < p.limit else None
@@ -57,7 +57,7 @@ class Cursor:
             self._read({"position": 0})
 
     def _finished(self, found: Any) -> Any:
-        """A batch after the steps that apply to batches."""
+        """A batch after the batch steps of the pipeline."""
         steps = self.pipeline.batch_steps
         if not steps:
             return found

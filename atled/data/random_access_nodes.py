@@ -1,8 +1,8 @@
 """Nodes have random access to examples by position: sources, and permutations, maps and mixtures of them.
 
-`node.fetch(epoch, positions, memory)` is a `Block` of examples. The block depends only on epoch and positions; `memory`
-is a dict of one iterator, which caches expensive results. An example keeps its identity: the number of its source among
-`node.sources()`, that source's epoch, and its index there.
+`node.fetch(epoch, positions, memory)` returns a `Block` of examples, which depends only on epoch and positions;
+`memory` is a dict in which an iterator caches expensive results. The identity of an example is the index of its source
+in `node.sources()`, that source's epoch, and the example's index in the source.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from atled.data import example_transforms
 from atled.data.permutations import permuted, round_keys
 
 ENDLESS = math.inf
-STRETCH = 2048  # positions of a permutation that are computed at a time
+STRETCH = 2048  # positions of a permutation that are computed at once
 EPOCHS = 1 << 32  # the size of an epoch of an endless node
 
 
 @dataclasses.dataclass
 class Block:
-    """Some examples, and their identities."""
+    """A list of examples, and their identities."""
 
     source: np.ndarray
     epoch: np.ndarray
@@ -51,15 +51,15 @@ class Node:
         raise NotImplementedError
 
     def fetch(self, epoch: int, positions: np.ndarray, memory: dict[Any, Any]) -> Block:
-        """The examples at positions of an epoch; fewer only where the size is unknown."""
+        """The examples at `positions` of an epoch; may be fewer if the size is unknown."""
         raise NotImplementedError
 
     def sources(self) -> tuple[Source, ...]:
-        """The sources that the examples come from."""
+        """The sources of the examples."""
         raise NotImplementedError
 
     def reaches(self, epoch: int, start: int, stop: int, memory: dict[Any, Any]) -> bool:
-        """Whether an epoch has `stop` examples; those before `start` are no longer needed."""
+        """Whether an epoch has `stop` examples; examples before `start` are no longer needed."""
         return stop <= self.size
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Node:
 
 
 class Source(Node):
-    """A source of examples. Subclasses define `size`, read examples, and name records."""
+    """A source of examples. Subclasses define `size` and `read`, and may define `record`."""
 
     def read(self, indices: np.ndarray) -> Sequence[Any]:
         """The examples with these indices."""
@@ -94,18 +94,18 @@ class Source(Node):
         return Block(np.zeros(n, np.int64), np.full(n, epoch, np.int64), positions, examples)
 
     def _blame(self, error: Exception, positions: np.ndarray) -> None:
-        """Add the record to an error message."""
+        """Add the name of the first record that cannot be read to an error."""
         for i in positions.tolist():
             try:
                 self.read(np.array([i]))
             except Exception:
                 return error.add_note(f"  while reading {self.record(i)}")
-        error.add_note(f"  while reading {len(positions)} examples of {self}; one at a time they could be read")
+        error.add_note(f"  while reading {len(positions)} examples of {self}; each of them can be read alone")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Shuffled(Node):
-    """A different order in each epoch."""
+    """The examples of a node in a different order in each epoch."""
 
     node: Node
     seed: int
@@ -127,7 +127,7 @@ class Shuffled(Node):
         return self.node.fetch(epoch, permuted(positions, self.node.size, round_keys(self.seed, epoch)), memory)
 
     def _stretch(self, epoch: int, start: int, memory: dict[Any, Any]) -> np.ndarray:
-        """The permuted positions after `start`; computed in blocks, because many cost little more than a few."""
+        """The permuted positions of the block at `start`; a block costs little more than a few positions."""
         cached = memory.get(id(self))
         if cached is None or cached[:2] != (epoch, start):
             rows = np.arange(start, min(start + STRETCH, self.node.size))
@@ -140,7 +140,7 @@ class Shuffled(Node):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Staged(Node):
-    """Maps of single examples."""
+    """The examples of a node, after maps of single examples."""
 
     node: Node
     stages: tuple[example_transforms.Stage, ...]
@@ -170,7 +170,7 @@ class Staged(Node):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Part(Node):
-    """The examples from one position to another."""
+    """The examples of a node from position `start` up to `stop`."""
 
     node: Node
     start: int
@@ -195,7 +195,7 @@ class Part(Node):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Repeated(Node):
-    """Epochs one after the other, as one epoch."""
+    """Several epochs of a node, one after the other, as one epoch."""
 
     node: Node
     times: int | None
@@ -221,7 +221,7 @@ class Repeated(Node):
 def first_epoch(epoch: int, times: int | None) -> int:
     """The first inner epoch of an outer epoch that repeats the node `times` times, or endlessly.
 
-    If this would overflow, because endless nodes are nested, it is some very large number.
+    If nested endless nodes make the number overflow, a large number derived from `epoch` replaces it.
     """
     start = epoch * (times or EPOCHS)
     return start if start < 1 << 62 else int(round_keys(epoch)[0]) >> 2
@@ -230,7 +230,7 @@ def first_epoch(epoch: int, times: int | None) -> int:
 def gathered(
     nodes: Sequence[Node], which: np.ndarray, epochs: np.ndarray, positions: np.ndarray, memory: dict[Any, Any]
 ) -> Block:
-    """Examples of several nodes and epochs, in the order of the arguments."""
+    """Example i is at `positions[i]` in epoch `epochs[i]` of node `which[i]`."""
     parts: list[tuple[np.ndarray, Block]] = []
     bases = np.cumsum([0, *[len(n.sources()) for n in nodes]])
     for number in np.unique(which).tolist():
@@ -251,7 +251,7 @@ def gathered(
 
 
 def sized(name: str, nodes: Iterable[Node], may_be_endless: bool = False) -> None:
-    """Raise an error for nodes whose examples cannot be counted."""
+    """Raise if the number of examples of a node is unknown or, unless allowed, infinite."""
     for node in nodes:
         if node.size is None or (node.size == ENDLESS and not may_be_endless):
             what = "does not say how many examples it has" if node.size is None else "has no end"

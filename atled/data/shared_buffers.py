@@ -1,8 +1,8 @@
 """Shared memory buffers for the batches of workers, reused.
 
-A `Slot` is one such buffer. The arrays of a batch that is given to the user are views of the slot, without a copy; they
-hold a `Lease`, and when the last of them is deleted the slot is free. So memory that a batch still refers to is never
-overwritten.
+A `Slot` is one shared memory buffer. The arrays of a batch that the user receives are views of a slot, without a copy;
+they hold a `Lease`, and the slot is free when the last of these arrays is deleted, so memory that a batch still refers
+to is never overwritten.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 
 from atled.core import errors
 
-ALIGNED = 64  # alignment in bytes with which XLA can use CPU arrays without a copy
+ALIGNED = 64  # alignment in bytes at which XLA can use CPU arrays without a copy
 
 
 class Slot:
     """A block of shared memory that this process creates.
 
-    The owner that will remove it must hold it before `create` is called, because Ctrl-C may come at any moment; the
-    resource tracker is told the name before the memory exists.
+    Because Ctrl-C may come at any moment, the owner must store the slot, to remove it later, before it calls `create`,
+    and `create` registers the name with the resource tracker before the memory exists.
     """
 
     def __init__(self, size: int) -> None:
@@ -51,13 +51,13 @@ class Slot:
         return self
 
     def remove(self) -> None:
-        """Unlink it; the memory is freed when no process maps it."""
-        with contextlib.suppress(FileNotFoundError, ValueError):  # it was not (completely) created
+        """Unlink the memory, which is freed when no process maps it."""
+        with contextlib.suppress(FileNotFoundError, ValueError):  # not created, or not completely
             (self.memory or SharedMemory(self.name)).unlink()
 
 
 def _allocate(name: str, size: int) -> None:
-    """Allocate the memory now; otherwise a process that writes to it would be killed if there is too little."""
+    """Allocate the memory now: if there is too little, this raises; without it, a later write would kill a process."""
     path = f"/dev/shm/{name}"
     if os.path.exists(path) and hasattr(os, "posix_fallocate"):
         file = os.open(path, os.O_RDWR)
@@ -68,7 +68,7 @@ def _allocate(name: str, size: int) -> None:
 
 
 class Lease:
-    """The right to a slot's bytes, held by the arrays that are views of them."""
+    """The base of all arrays that are views of a slot; frees the slot when it is deleted."""
 
     def __init__(self, slot: Slot) -> None:
         self.slot = slot
@@ -80,7 +80,7 @@ class Lease:
 
 
 def placed(layout: Sequence[tuple[tuple[int, ...], np.dtype]]) -> tuple[list[int], int]:
-    """The offsets of the arrays of a layout, and the total number of bytes."""
+    """The aligned offsets of the arrays of a layout, and the total number of bytes."""
     offsets, at = [], 0
     for shape, dtype in layout:
         offsets.append(at)

@@ -22,7 +22,7 @@ from atled.data.random_access_nodes import Source, count_checked
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mapped:
-    """The location of a memory-mapped array in its file: other processes map it instead of receiving a copy."""
+    """The location of a memory-mapped array in its file, from which other processes map it instead of copying it."""
 
     path: str
     offset: int
@@ -31,7 +31,7 @@ class Mapped:
     dtype: np.dtype
 
     def open(self) -> np.ndarray:
-        """The array, which is read-only."""
+        """The array, mapped read-only."""
         return np.ndarray(self.shape, self.dtype, bytes_of(self.path), self.offset, self.strides)
 
 
@@ -41,7 +41,7 @@ def _bytes_of(path: str, size: int, changed: int) -> np.ndarray:
 
 
 def bytes_of(path: str) -> np.ndarray:
-    """The bytes of a memory-mapped file."""
+    """The bytes of a file, memory-mapped."""
     return _bytes_of(path, *stamp_of(path))
 
 
@@ -55,23 +55,23 @@ def check_unchanged(name: str, path: str, stamp: tuple[int, int]) -> None:
     """Raise if a file was modified after its source was created."""
     if stamp_of(path) != stamp:
         raise ValueError(
-            errors.explained(f"data.{name}: {path} has changed since the source was made.", f"data.{name}(…) again.")
+            errors.explained(f"data.{name}: {path} has changed since the source was created.", f"data.{name}(…) again.")
         )
 
 
 def _place(x: np.ndarray) -> Any:
-    """Where a memory-mapped array is in its file; other arrays unchanged."""
+    """The location of a memory-mapped array in its file, as a `Mapped`; other arrays are returned unchanged."""
     mapping = getattr(x, "_mmap", None)
     if not isinstance(x, np.memmap) or mapping is None or x.filename is None or x.mode == "c":
         return np.asarray(x)
-    start = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping; slices keep the offset of the whole
+    start = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping; `x.offset` is for the whole array
     address = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
     offset = start + x.__array_interface__["data"][0] - address
     return Mapped(os.fspath(x.filename), offset, x.shape, x.strides, x.dtype)
 
 
 class Arrays(Source):
-    """Rows of arrays, as trees of arrays."""
+    """The rows of a tree of arrays, as examples of the same structure."""
 
     def __init__(self, arrays: list[np.ndarray], structure: Any) -> None:
         self.arrays, self.structure = arrays, structure
@@ -106,8 +106,7 @@ def _read_only(x: np.ndarray) -> np.ndarray:
 
 
 def arrays(examples: Any = None, /, **fields: Any) -> Pipeline:
-    """The rows of arrays: a tree of arrays with the same length along the first axis, or fields by name, which become a
-    dict.
+    """The rows of a tree of arrays of the same length along the first axis; arrays given by name become a dict.
 
     Accepts NumPy arrays, memory maps, which worker processes map again, and arrays of atled. Examples are read-only
     views; batches are copies.
@@ -118,13 +117,13 @@ def arrays(examples: Any = None, /, **fields: Any) -> Pipeline:
     [1, 5, 9]
     """
     if (examples is None) == (not fields):
-        raise TypeError(errors.explained("data.arrays: give a tree of arrays, or arrays by name.", "arrays(x=x, y=y)."))
+        raise TypeError(errors.explained("data.arrays: give a tree of arrays or arrays by name.", "arrays(x=x, y=y)."))
     paths = tree.leaves_with_path(fields or examples)
     leaves = [a if isinstance(a, np.ndarray) else np.asarray(a) for _, a in paths]
     if any([is_masked(x) for x in leaves]):
         raise TypeError(
             errors.explained(
-                "data.arrays: batches have no mask; got a masked array.", "arrays(x=x.filled(0), mask=~x.mask)."
+                "data.arrays: masked arrays are not supported; got one.", "arrays(x=x.filled(0), mask=~x.mask)."
             )
         )
     lengths = {"".join([str(k) for k in path]): x.shape[:1] for (path, _), x in zip(paths, leaves)}
@@ -140,7 +139,7 @@ def arrays(examples: Any = None, /, **fields: Any) -> Pipeline:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tokens(Source):
-    """Windows of a file of tokens."""
+    """Windows of tokens in a memory-mapped file."""
 
     path: str
     dtype: np.dtype
@@ -175,8 +174,8 @@ class Tokens(Source):
 def tokens(path: str | os.PathLike[str], dtype: Any, length: int, *, stride: int | None = None) -> Pipeline:
     """Windows of `length + 1` tokens, for inputs and targets, from a memory-mapped binary file of tokens.
 
-    Windows begin every `stride` tokens, by default `length`, so that each token is a target once. Tokens at the end
-    that do not fill a window are not used.
+    A window begins every `stride` tokens, by default every `length`, so that each token but the first is a target once.
+    Tokens at the end that do not fill a window are dropped.
 
     >>> import tempfile
     >>> from atled import data
@@ -198,13 +197,13 @@ def tokens(path: str | os.PathLike[str], dtype: Any, length: int, *, stride: int
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Lines(Source):
-    """Lines of text files."""
+    """The lines of text files."""
 
     paths: tuple[str, ...]
-    first: np.ndarray  # the number of the first line of each file
-    starts: np.ndarray  # of lines, in bytes of their file
+    first: np.ndarray  # the index of the first line of each file
+    starts: np.ndarray  # where lines begin, in bytes
     ends: np.ndarray
-    encodings: tuple[str, ...]  # of each file
+    encodings: tuple[str, ...]  # one for each file
     stamps: tuple[tuple[int, int], ...]
 
     @property
@@ -237,8 +236,7 @@ class Lines(Source):
 
 
 def lines(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, encoding: str = "utf-8") -> Pipeline:
-    r"""The lines of text files as strings, without line endings (`\n`, `\r\n`). The files are scanned once, to find the
-    lines.
+    r"""The lines of text files as strings, without line endings (`\n`, `\r\n`). This call scans the files for lines.
 
     >>> import tempfile
     >>> from atled import data
@@ -263,9 +261,9 @@ def lines(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, e
 
 
 def _encoding_of(encoding: str, start: bytes) -> tuple[str, int, str, int]:
-    """For a file that begins with these bytes: its encoding, the bytes of a unit, their order, and where text begins.
+    """Encoding, bytes per code unit, byte order and start of the text of a file that begins with the bytes `start`.
 
-    A mark of the byte order at the beginning decides it for UTF-16 and UTF-32, and is no part of the first line.
+    In UTF-16 and UTF-32, a byte order mark at the beginning sets the byte order, and is not part of the first line.
     """
     name = codecs.lookup(encoding).name
     for width, root in ((2, "utf-16"), (4, "utf-32")):
@@ -278,7 +276,7 @@ def _encoding_of(encoding: str, start: bytes) -> tuple[str, int, str, int]:
         return "utf-8", 1, "<", 3 * start.startswith(codecs.BOM_UTF8)
     if "a\n".encode(encoding) != "a".encode(encoding) + b"\n":
         raise ValueError(
-            errors.explained(f"data.lines: lines cannot be found in text in {encoding}.", "the files in UTF-8.")
+            errors.explained(f"data.lines: cannot find lines in text in {encoding}.", "the files in UTF-8.")
         )
     return encoding, 1, "<", 0
 
@@ -286,7 +284,7 @@ def _encoding_of(encoding: str, start: bytes) -> tuple[str, int, str, int]:
 def _line_ends(
     data: np.ndarray, width: int, order: str, begin: int, chunk: int = 1 << 24
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the lines of a file begin and end, in bytes."""
+    """The offsets in bytes at which the lines of a file begin and end."""
     if len(data) % width:
         raise ValueError(errors.explained(f"data.lines: text must have a multiple of {width} bytes; got {len(data)}."))
     units = data[begin:].view(f"{order}u{width}") if width > 1 else data[begin:]
@@ -299,7 +297,7 @@ def _line_ends(
 
 
 def paths_checked(name: str, paths: Any) -> tuple[str, ...]:
-    """One path or several, as absolute paths; raises unless all are files."""
+    """One path or several, as a tuple of absolute paths; raises unless all are files."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     absolute = tuple([os.path.abspath(p) for p in several])
     missing = [p for p in absolute if not os.path.isfile(p)]
@@ -311,7 +309,7 @@ def paths_checked(name: str, paths: Any) -> tuple[str, ...]:
 
 
 def _guarded(x: Any) -> Any:
-    """An example that can be modified without affecting its source: new containers, read-only arrays."""
+    """An example in new containers, with read-only views of its arrays, so that changing it leaves the source alone."""
     if type(x) is dict:
         return {k: _guarded(v) for k, v in x.items()}
     if type(x) in (list, tuple):
@@ -321,7 +319,7 @@ def _guarded(x: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Items(Source):
-    """Examples from any object with a length and indexing."""
+    """The examples of any object with a length and indexing."""
 
     items: Any
     name: str
@@ -357,7 +355,7 @@ def source(items: Any) -> Pipeline:
         raise TypeError(
             errors.explained(
                 f"data.source: a source must have a length and support indexing; got a {type(items).__name__}.",
-                "data.iterable(make), if it can only be iterated over.",
+                "data.iterable(make), for objects that can only be iterated over.",
             )
         )
     if isinstance(items, dict):

@@ -1,8 +1,8 @@
-"""Worker processes: batch b is computed by worker b mod W; batches are returned in order.
+"""A pool of W worker processes: worker b mod W computes batch b; batches are returned in order.
 
-Workers are spawned, because forking a process with XLA threads may deadlock. The pipeline is pickled
-once, and its arrays go to shared memory once for all workers. Each worker prefetches a few batches. Ctrl-C does
-not reach the workers: they exit with the pool, or when the parent process dies.
+Workers are spawned, because forking a process with XLA threads may deadlock. The pipeline is pickled once, and its
+arrays are copied to shared memory once for all workers. Each worker prefetches a few batches. Ctrl-C does not reach the
+workers: they exit with the pool, or when the parent process dies.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from atled.data.shared_buffers import Lease, Slot, placed, views
 class WorkerLost(RuntimeError):  # noqa: N818
     """A worker process died unexpectedly: it was killed, for example because memory ran out, or crashed.
 
-    The iterator keeps its position, after the last returned batch; the next call restarts the workers. If a record
-    makes a decoder crash, it will do so again: `num_workers=0` shows where.
+    The iterator stays at the position after the last returned batch; the next call restarts the workers. A record that
+    crashes a decoder will do so again: `num_workers=0` shows where.
 
     >>> from atled import data
     >>> try:
@@ -45,10 +45,10 @@ class Pool:
     def __init__(self, pipeline: Any, place: dict[str, Any], workers: int, ahead: int) -> None:
         self.pipeline, self.count, self.ahead = pipeline, workers, ahead
         self.slots: list[Slot] = []
-        self.bytes = 0  # of the largest batch so far
+        self.bytes = 0  # the size of the largest batch so far
         self.given = 0
-        self.asked = list(range(workers))  # the batch that each worker will be asked for next
-        self.leases = workers + 2  # slots that the user's batches may hold; the others are for prefetching
+        self.asked = list(range(workers))  # the next batch to request from each worker
+        self.leases = workers + 2  # slots that the user's batches may hold; prefetching uses the others
         self.assigned: dict[int, Slot | None] = {}
         self.ready: dict[int, tuple[Any, ...]] = {}
         self.gone: set[int] = set()
@@ -82,7 +82,7 @@ class Pool:
             if number in self.gone:
                 raise self._lost(number)
             if not self._receive(2.0) and not self.processes[number].is_alive():
-                self.gone.add(number)  # even if another process holds the other end of its connection
+                self.gone.add(number)  # `recv` may not notice: another process may hold the other end
         kind, *answer = self.ready.pop(self.given)
         if kind == "end":
             raise End
@@ -128,11 +128,11 @@ class Pool:
             self._send(number, ("drop", slot.name))
 
     def _send(self, number: int, message: tuple[Any, ...]) -> None:
-        with contextlib.suppress(OSError):  # it died, which is detected when its batch is awaited
+        with contextlib.suppress(OSError):  # a dead worker is detected when its batch is awaited
             self.connections[number].send(message)
 
     def _receive(self, timeout: float) -> bool:
-        """Receive messages from workers, waiting up to some seconds; returns whether there were any."""
+        """Receive messages from workers, waiting up to `timeout` seconds; returns whether any arrived."""
         there = {self.connections[n]: n for n in range(self.count) if n not in self.gone}
         readable = wait(list(there), timeout)
         for connection in readable:
@@ -158,7 +158,7 @@ class Pool:
         self._send(number, ("room", new_slot.name))
 
     def _opened(self, parcel: tuple[Any, ...], slot: Slot | None) -> Any:
-        """The batch of a parcel: views of its slot, or copies if the user holds many batches already."""
+        """The batch of a parcel: views of its slot, or copies if the user already holds more than `leases` slots."""
         structure, where, leaves = parcel
         if slot is not None:
             raw = np.asarray(Lease(slot))
@@ -174,10 +174,10 @@ class Pool:
         data, text = described
         if data is None:
             return RuntimeError(errors.explained(f"data: worker {number} raised an error.\n{text}"))
-        error = pickle.loads(data)  # from a process that this one started
+        error = pickle.loads(data)  # safe: from a process that this process started
         error.add_note(f"  in worker {number}:\n{text}")
         if "__main__" in text and isinstance(error, AttributeError):
-            error.add_note("  try: functions in a file of their own, which workers can import, or num_workers=0.")
+            error.add_note("  try: functions in a module that workers can import, or num_workers=0.")
         return error
 
     def _lost(self, number: int) -> WorkerLost:
@@ -191,9 +191,9 @@ class Pool:
         is_known = source >= 0 and len(sources) == 1  # inside a mixture, sources are numbered differently
         at = f" while at {sources[0].record(index)}, epoch {epoch}" if is_known else ""
         way_out = (
-            'in a script, start workers below `if __name__ == "__main__":`, which they import; its output is above.'
+            'in a script, start workers below `if __name__ == "__main__":`, as they import it; their output is above.'
             if code == 1 and not self.given
-            else "fewer workers or smaller batches if memory was short; num_workers=0 to see where it happens."
+            else "fewer workers or smaller batches if memory was short; num_workers=0 to find the crash."
         )
         return WorkerLost(
             errors.explained(f"data: worker {number} {how}{at}; it was assigned batch {self.given}.", way_out)
@@ -201,7 +201,7 @@ class Pool:
 
 
 def _close(pid: int, processes: list[Any], connections: list[Connection], *slots: list[Slot]) -> None:
-    """Stop the workers, then unlink their memory; not in a forked child."""
+    """Stop the workers, then unlink their memory; does nothing in a forked child."""
     if pid != os.getpid():
         return
     for process in processes:
@@ -234,7 +234,7 @@ def _undisturbed() -> Any:
 
 
 def _packed(pipeline: Any, slots: list[Slot]) -> tuple[bytes, str | None, list[tuple[int, int]]]:
-    """A pipeline as bytes; the name of the slot where its arrays are, and where each of them begins and ends there."""
+    """A pipeline as bytes, the name of the slot with its arrays, and begin and end of each array in the slot."""
     buffers: list[pickle.PickleBuffer] = []
     try:
         data = pickle.dumps(pipeline, protocol=5, buffer_callback=buffers.append)
@@ -258,8 +258,8 @@ def _unpicklable(pipeline: Any, error: Exception) -> Exception:
     what = str(culprits[0]).lstrip(".") if culprits else str(pipeline)
     return TypeError(
         errors.explained(
-            f"data.iterator: with workers, functions and sources must be picklable; {what} cannot: {error}",
-            "a function with a name at the top of a module (functools.partial for its settings), or num_workers=0.",
+            f"data.iterator: with workers, functions and sources must be picklable; {what} is not: {error}",
+            "a named function at module level (functools.partial for its settings), or num_workers=0.",
         )
     )
 

@@ -1,7 +1,7 @@
-"""The worker process: makes every W-th batch and writes it to shared memory.
+"""One of W worker processes: makes every W-th batch and writes it to shared memory.
 
-The worker receives the number of a batch and a slot, and answers with the layout of the arrays and the position after
-the batch. The worker exits on request, or when its parent process dies.
+A worker receives the number of a batch and a slot, and sends back the layout of the arrays and the position after the
+batch. A worker exits when the pool terminates it, or when its parent process dies.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def main(number: int, sent: tuple[Any, ...], place: dict[str, Any], connection: 
             connection.recv()
         else:
             worker.run()
-    os._exit(0)  # suppress warnings about memory still in use
+    os._exit(0)  # skips the warnings about shared memory that is still in use
 
 
 def _end_with(parent: Any) -> None:
-    """Exit when the parent process dies."""
+    """Wait for the parent process to die, then exit."""
     while not wait([parent.sentinel], 2.0) and os.getppid() == parent.pid:
         pass
     os._exit(1)
@@ -63,7 +63,7 @@ class Worker:
         self.waiting: collections.deque[Any] = collections.deque()  # messages received while waiting for another
 
     def run(self) -> None:
-        """Serve requests until there are no more."""
+        """Serve requests until the connection is closed."""
         while True:
             kind, *message = self.waiting.popleft() if self.waiting else self.connection.recv()
             if kind == "drop":

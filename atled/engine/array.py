@@ -1,7 +1,7 @@
-"""`DeviceArray`: a buffer on a device, with a type. Transfers from and to the host.
+"""`DeviceArray`, an array in a buffer on a device, and transfers between host and devices.
 
-An array keeps its buffer and its `Placed`, which is its type and sharding. Writable host memory is always copied.
-Reading waits for the computation; if it failed, the error names the line that launched it.
+An array holds its buffer and its `Placed`: type, sharding, and whether the user chose the device. Writable host memory
+is always copied. Reading waits for the computation; if it failed, the error names the line that launched it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DeviceArray(Array):
     __slots__ = ("__weakref__", "_buffer", "_placed", "_used")
     _buffer: Any
     _used: str  # where a random key was first used
-    _placed: Placed  # the buffer has it too, but five times slower
+    _placed: Placed  # equal to `_buffer.aval`, which takes five times as long to read
 
     @property
     def type(self) -> ArrayType:  # type: ignore[override]
@@ -61,7 +61,7 @@ class DeviceArray(Array):
 
     @property
     def committed(self) -> bool:
-        """Whether the user chose the device; if not, the array moves to where it is needed."""
+        """Whether the user chose the device; an uncommitted array moves to the device of the program that takes it."""
         return self._placed.committed
 
     def devices(self) -> set[Any]:
@@ -99,7 +99,7 @@ class DeviceArray(Array):
 
     def is_ready(self) -> bool:
         """Whether the value is already computed."""
-        if self._buffer.is_deleted():  # the engine would end the process
+        if self._buffer.is_deleted():  # the engine's `is_ready` would abort the process
             raise RuntimeError(errors.explained(f"is_ready: {self.type} was deleted or donated."))
         return self._buffer.is_ready()
 
@@ -108,7 +108,7 @@ class DeviceArray(Array):
         return self._buffer.is_deleted()
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the array in host memory. (The engine's own method of this name imports jax.)"""
+        """The address of the array in host memory. Avoids the engine's method of this name, which imports jax."""
         return to_numpy(self._buffer).ctypes.data
 
     def delete(self) -> None:
@@ -122,18 +122,18 @@ class DeviceArray(Array):
 
     @property
     def global_shards(self) -> list[Shard]:
-        """All shards of the array; those of other processes have no data."""
+        """All shards of the array; shards of other processes have no data."""
         here = {s.device: s for s in shards(self)}
         sharding = self.sharding
         pieces = [here.get(d) or Shard(d, i, 0, None) for d, i in sharding.devices_indices_map(self.shape).items()]
         return pieces
 
     def addressable_data(self, index: int) -> DeviceArray:
-        """The shard on one device of this process."""
+        """The data of one of this process's shards, by index."""
         return shards(self)[index].data
 
     def copy_to_host_async(self) -> None:
-        """Start copying the values to the host; a later read does not have to wait."""
+        """Do nothing: reading the array copies its values. Exists for compatibility with JAX."""
 
     def _on_host(self) -> np.ndarray:
         return to_numpy(self._buffer)
@@ -148,14 +148,14 @@ class DeviceArray(Array):
             return host.astype(dtype)
         return host.copy() if copy else host
 
-    def __buffer__(self, flags: int) -> memoryview:  # Python 3.12 and later call it
+    def __buffer__(self, flags: int) -> memoryview:  # called by `memoryview` from Python 3.12 on
         host = self.__array__()
         try:
             return memoryview(host)  # pyright: ignore[reportArgumentType]
         except ValueError:
             raise BufferError(
-                f"memoryview: Python's buffer protocol has no {self.dtype.name}; got {self.type}."
-                "\n  try: memoryview(numpy.asarray(x).view('uint8')), the bytes."
+                f"memoryview: Python's buffer protocol does not support {self.dtype.name}; got {self.type}."
+                "\n  try: memoryview(numpy.asarray(x).view('uint8')) for the bytes."
             ) from None
 
     def __dlpack__(
@@ -199,7 +199,7 @@ class DeviceArray(Array):
 
     def _scalar(self, what: str) -> Any:
         if self.ndim:
-            raise TypeError(f"{what}: only 0-d arrays become Python numbers; got {self.type}.")
+            raise TypeError(f"{what}: only 0-d arrays can be converted to Python numbers; got {self.type}.")
         return self.__array__().item()
 
     def __int__(self) -> int:
@@ -235,24 +235,24 @@ class DeviceArray(Array):
         return array_printing.as_html(self)
 
 
-# Under debug_nans: by identity, arrays with a NaN that were not read yet, and where it arose.
+# Under debug_nans: arrays with a NaN or infinity that were not read yet, by id, and the `Finding` for each.
 suspects: dict[int, tuple[Any, Any]] = {}
 
 
 def suspect(x: DeviceArray, finding: Any) -> None:
-    """Note that an array has a NaN or infinity, which is reported when the array is read."""
+    """Record that an array has a NaN or infinity; the first read of the array raises an error."""
     number = id(x)
     suspects[number] = (weakref.ref(x, lambda _: suspects.pop(number, None)), finding)
 
 
 def accuse(x: DeviceArray) -> None:
-    """Raise with the origin of a NaN or infinity in an array that is read, once."""
+    """Raise an error, once per array, that names the origin of the NaN or infinity in it."""
     if id(x) in suspects:
         raise FloatingPointError(str(suspects.pop(id(x))[1]))
 
 
 def wrap(buffer: Any) -> DeviceArray:
-    """Create an array from a buffer. The class takes no arguments, which makes this faster in the launch path."""
+    """Create an array from a buffer. The class takes no arguments, which makes launches faster."""
     array = DeviceArray()
     array._buffer, array._placed = buffer, buffer.aval
     return array
@@ -271,7 +271,7 @@ def put(host: np.ndarray, placed: Placed) -> Any:
     """A buffer with a copy of host data."""
     sharding = placed.sharding
     if not isinstance(sharding, SingleDeviceSharding):
-        host = host.copy()  # the shards may then be views of it
+        host = host.copy()  # private, so the shards may be views of it
         return assemble(placed, [(d, host[i]) for d, i in zip(sharding.devices, sharding.indices(host.shape))])
     return _jax.batched_device_put(
         placed,
@@ -306,7 +306,7 @@ def assemble(placed: Placed, parts: Iterable[tuple[Any, Any]], compares: bool = 
 
 @functools.lru_cache(maxsize=256)
 def _shared(sharding: Any, shape: tuple[int, ...]) -> dict[Any, str]:
-    """One device for each shard that other processes also hold, and the index of that shard."""
+    """One device of this process for each shard that other processes also hold, and the index of that shard."""
     parts: dict[str, list[Any]] = {}
     for device, index in zip(sharding.devices, sharding.indices(shape)):
         parts.setdefault(str(index), []).append(device)
@@ -316,7 +316,7 @@ def _shared(sharding: Any, shape: tuple[int, ...]) -> dict[Any, str]:
 
 
 def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> DeviceArray:
-    """A NumPy array or Python number as an array of a type, on a device or with a sharding."""
+    """A NumPy array or Python number as a `DeviceArray` of a type, on a device or with a sharding."""
     if type is None:
         type = type_of(x)
     host = np.zeros(type.shape, np.bool_) if type.kind == "0" else np.asarray(x, type.dtype)
@@ -326,12 +326,12 @@ def to_device(x: Any, type: ArrayType | None = None, device: Any = None) -> Devi
     return wrap(put(host, Placed(type, sharding, device is not None)))
 
 
-# What `from_host` needs to know, by dtype, shape and the settings that matter: batches have one type in every step.
+# The arguments with which `from_host` calls the engine, by dtype, shape and settings: all batches have one type.
 _host_plans: dict[Any, tuple[Any, ...]] = {}
 
 
 def from_host(x: np.ndarray) -> DeviceArray:
-    """A copy of a NumPy array on the default device; like `to_device(x)`, with what that computes looked up."""
+    """A copy of a NumPy array on the default device; like `to_device(x)`, but its type and placement are cached."""
     here = scope()
     key = (x.dtype, x.shape, here.default_device, here.narrow, here.x64)
     plan = _host_plans.get(key)
@@ -352,14 +352,14 @@ def from_host(x: np.ndarray) -> DeviceArray:
 
 
 def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArray:
-    """An array on another device, or with another sharding."""
+    """The array x, moved to another device or resharded."""
     check_there(x._buffer)
     placed, source = x._placed, x.sharding
     target: Any = where if isinstance(where, Sharding) else placement.on_device(where)
     destination = Placed(placed.type, target, committed)
     if destination is placed:
         return x
-    client.clients()  # raises in a forked child
+    client.clients()  # raises ForkError in a forked child
     if isinstance(target, NamedSharding):
         target.check(placed.type.shape, "device_put")
     is_spread = isinstance(source, NamedSharding)
@@ -374,13 +374,13 @@ def device_put(x: DeviceArray, where: Any, committed: bool = True) -> DeviceArra
         return device_put(_resharded(inside, target.with_memory_kind(None)), target)
     if placed.type.kind != "k":
         return wrap(put(to_numpy(x._buffer), destination))
-    if is_spread:  # keys cannot be copied to the host: they go through one device
+    if is_spread:  # keys cannot be copied to the host, so they are moved through one device
         return device_put(shards(device_put(x, source.with_spec(PartitionSpec())))[0].data, target)
     return _resharded(device_put(x, target.with_spec(PartitionSpec())), target)
 
 
 def bring(execute: Any, waiting: list[tuple[int, Placed]], buffers: list[Any]) -> Any:
-    """Run a program after moving some of its arguments to its devices."""
+    """Run a program after moving the arguments in `waiting` to its devices."""
     for i, placed in waiting:
         buffers[i] = device_put(wrap(buffers[i]), placed.sharding)._buffer
     return execute(buffers)
@@ -405,7 +405,7 @@ def copied(x: DeviceArray) -> DeviceArray:
 
 def _resharded(x: DeviceArray, target: NamedSharding) -> DeviceArray:
     """An array resharded over the same devices, by a program that only moves data."""
-    if dtypes.bits(x.dtype) < 4 and x.is_fully_addressable:  # CPU collectives give wrong results for these
+    if dtypes.bits(x.dtype) < 4 and x.is_fully_addressable:  # CPU collectives give wrong results below 4 bits
         return wrap(put(to_numpy(x._buffer), Placed(x.type, target, True)))
     inputs = [Var(x.type)]
     program = _movers.setdefault(x.type, Program(inputs, [], inputs, "reshard"))
@@ -437,7 +437,7 @@ def shards(x: DeviceArray) -> list[Shard]:
     """The shards of an array on devices of this process."""
     sharding, t = x.sharding, x.type
     mark = getattr(x._buffer, "mark", None)
-    if mark is not None:  # the mark of a multi-process launch
+    if mark is not None:  # x is a result of a multi-process launch
         from atled.engine.multiprocess import processes
 
         processes.confirm(mark)
@@ -461,13 +461,13 @@ def _parts(buffer: Any) -> list[Any]:
     return placement.parts_of(buffer)
 
 
-# Python numbers that were used as operands come up again and again: kept on the default device by type and exact value,
-# and in `scope().scalars` by class and value, for launches; floating zeros by their text, because 0.0 == -0.0.
+# Arrays of Python numbers that were operands, on the default device: here by type and exact value, and in
+# `scope().scalars` by class and value, for launches. Floating zeros are keyed by their repr, as 0.0 == -0.0.
 _typed_scalars: dict[Any, DeviceArray] = {}
 
 
 def scalar(value: Any, type: ArrayType) -> DeviceArray:
-    """A number as an array of a type."""
+    """A number as a 0-d array of the given type; cached."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.item()
     here = scope()
@@ -487,11 +487,11 @@ def scalar(value: Any, type: ArrayType) -> DeviceArray:
     return array
 
 
-_WIDTHS = (1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64)  # bits of the integers that dtypes hold, without the sign
+_WIDTHS = (1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64)  # bits of integer dtypes, with and without a sign bit
 
 
 def reach(number: int) -> int:
-    """A range class of Python integers: integers of the same class fit into the same dtypes, and share launches."""
+    """A range class of Python integers: integers of one class fit into the same dtypes, and share cached programs."""
     bits = _WIDTHS[bisect.bisect_left(_WIDTHS, (number if number >= 0 else ~number).bit_length())]
     return bits if number >= 0 else -bits
 
@@ -511,7 +511,7 @@ client.on_fork.append(forget)
 
 
 def as_array(x: Any, type: ArrayType | None = None) -> DeviceArray:
-    """Any concrete operand as an array on a device; for numbers, the type may be given."""
+    """A concrete operand as an array on a device; a number or NumPy array gets `type`, which is inferred if None."""
     if isinstance(x, DeviceArray):
         return x
     if x.__class__ is np.ndarray and type is None and x.shape:
@@ -571,12 +571,12 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def _words(buffer: Any) -> np.ndarray:
-    """The raw contents of a buffer on one device, also for keys."""
+    """The contents of a buffer on one device; for keys, their words."""
     return np.asarray(memoryview(buffer)) if buffer.aval.type.kind == "k" else to_numpy(buffer)
 
 
 def _view(buffer: Any) -> np.ndarray:
-    """A view of a dtype that the buffer protocol does not support, through the address in its DLPack capsule."""
+    """A view of a buffer whose dtype the buffer protocol does not support, by the address in its DLPack capsule."""
     placed = buffer.aval
     size = placed.type.size * placed.dtype.itemsize
     if size == 0:
@@ -595,7 +595,7 @@ def _view(buffer: Any) -> np.ndarray:
 
 
 def _copied(buffer: Any) -> np.ndarray:
-    """Values of a narrow dtype on an accelerator, moved to the host first."""
+    """A view of a buffer on an accelerator, after moving it to the CPU."""
     cpu = client.devices("cpu")[0]
     moved = device_put(wrap(buffer), cpu)._buffer
     moved.block_until_ready()

@@ -1,4 +1,4 @@
-"""How arrays are shown: as text, and as a table in notebooks.
+"""Prints arrays: as text, and as tables in notebooks.
 
 Only the corners of a large array are shown, as in NumPy, and only those are fetched: from a view of the memory, by a
 slice on the device, or from the shards that hold them. NumPy's print options apply.
@@ -18,11 +18,11 @@ from atled.engine import client
 if TYPE_CHECKING:  # arrays import this file for their repr
     from atled.engine.array import DeviceArray, Shard
 
-_LIMIT = 100_000  # elements; arrays of many short axes have more in their corners
+_LIMIT = 100_000  # maximum elements in the corners; an array with many short axes exceeds it, and is not printed
 
 
 def _positions(shape: tuple[int, ...], edge: int) -> list[np.ndarray]:
-    """The positions along each axis that are shown, and one more in the middle of a long axis, which is not."""
+    """The positions to show along each axis; on a long axis also one in the middle, which is printed as an ellipsis."""
     positions = []
     for n in shape:
         ends = np.arange(n) if n <= 2 * edge + 1 else np.r_[0 : edge + 1, n - edge : n]
@@ -31,21 +31,21 @@ def _positions(shape: tuple[int, ...], edge: int) -> list[np.ndarray]:
 
 
 def _fetched(x: DeviceArray, positions: list[np.ndarray]) -> np.ndarray:
-    """The elements of an array on one device at positions along each axis."""
+    """The elements of an array on one device, at the given positions along each axis."""
     is_whole = all([len(p) == n for p, n in zip(positions, x.shape, strict=True)])
     is_narrow = dtypes.bits(x.dtype) < 8
     is_view = next(iter(x.devices())).platform == "cpu" and not is_narrow
     if is_view:
         return x._on_host()[np.ix_(*positions)] if positions else x._on_host()
     part: Any = x if is_whole else x[np.ix_(*positions)]
-    if is_narrow:  # a conversion that is compiled once
+    if is_narrow:  # converted by a program that is compiled once
         wide = "float32" if x.type.kind == "f" else "int8" if x.type.kind == "i" else "uint8"
         return part.astype(wide)._on_host().astype(x.dtype)
     return part._on_host()
 
 
 def _corners(x: DeviceArray, edge: int) -> tuple[np.ndarray, np.ndarray]:
-    """The displayed elements of an array, and which of them are in this process."""
+    """The displayed elements of an array, and a mask of the elements that are in this process."""
     positions = _positions(x.shape, edge)
     if isinstance(x.sharding, SingleDeviceSharding):
         out = _fetched(x, positions)
@@ -63,7 +63,7 @@ def _corners(x: DeviceArray, edge: int) -> tuple[np.ndarray, np.ndarray]:
 def _within(
     part: Shard, shape: tuple[int, ...], positions: list[np.ndarray]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Which of the positions a shard holds, and their positions within the shard."""
+    """The indices of the positions that a shard holds, and these positions relative to the shard."""
     places, inside = [], []
     for window, n, shown in zip(part.index, shape, positions, strict=True):
         start, stop, _ = window.indices(n)
@@ -74,7 +74,7 @@ def _within(
 
 
 def _shown(x: DeviceArray, threshold: int | None = None) -> tuple[np.ndarray, dict[str, Any], np.ndarray] | None:
-    """An array small enough to be printed, and the options that print it like `x`; None if it is too large."""
+    """Corners of `x`, options to print them as `x`, and a mask of this process's elements, or None if too large."""
     options = np.get_printoptions()
     edge, limit = options["edgeitems"], options["threshold"] if threshold is None else threshold
     is_cut = x.size > limit
@@ -87,7 +87,7 @@ def _shown(x: DeviceArray, threshold: int | None = None) -> tuple[np.ndarray, di
 
 
 def place(x: DeviceArray) -> str:
-    """The device of an array, if it is not the default device."""
+    """The device or sharding of an array as text, empty for the default device."""
     sharding = x.sharding
     if len(sharding.device_set) > 1:
         return f"sharding={sharding}"
@@ -96,7 +96,7 @@ def place(x: DeviceArray) -> str:
 
 
 def text(x: DeviceArray, *, separator: str, prefix: str = "", **options: Any) -> str | None:
-    """The elements of an array as NumPy prints them; None if there are too many even in the corners."""
+    """The elements of an array as NumPy prints them, or None if even the corners have too many."""
     corners = _shown(x, options.pop("threshold", None))
     if corners is None:
         return None
@@ -109,7 +109,7 @@ def text(x: DeviceArray, *, separator: str, prefix: str = "", **options: Any) ->
 
 
 def _with_gaps(values: np.ndarray, is_here: np.ndarray) -> np.ndarray:
-    """The elements as text, with a question mark for those in other processes."""
+    """The elements as text, with a question mark for elements in other processes."""
     out = np.full(values.shape, "?", object)
     out[is_here] = _cells(values[is_here])
     return out
@@ -157,7 +157,7 @@ _DOTS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _cells(values: np.ndarray) -> list[str]:
-    """Each element as text, all with as many digits as NumPy would give them."""
+    """Each element as text, with the digits that NumPy prints."""
     flat = values.reshape(-1)
     if not flat.size:
         return []
@@ -166,7 +166,7 @@ def _cells(values: np.ndarray) -> list[str]:
 
 
 def _short(values: np.ndarray) -> list[str]:
-    """Each element as text for a table: floats with five digits, unless NumPy's options say how they are printed."""
+    """Each element as text for a table: floats with five digits, unless NumPy's print options were changed."""
     options = np.get_printoptions()
     kind = dtypes.kind(values.dtype)
     if kind not in "fc" or options["precision"] != 8 or options["formatter"] or options["suppress"]:
@@ -177,7 +177,7 @@ def _short(values: np.ndarray) -> list[str]:
 
 
 def as_html(x: DeviceArray) -> str:
-    """An array as a table for a notebook: its type, size and device, and the elements of one or two axes."""
+    """An array as HTML for a notebook: type, size, device, and the elements, as a table if there are 1 or 2 axes."""
     about = [f"<b>Array</b> {html.escape(repr(x.type))}"]
     if not x.is_deleted() and x.type.kind != "k":
         about.append(_bytes(x.nbytes))
@@ -211,7 +211,7 @@ def _table(x: DeviceArray) -> str:
 
 
 def _marks(positions: np.ndarray, n: int) -> list[str]:
-    """The numbers of rows or columns; the middle one of a long axis represents all that are omitted."""
+    """The numbers of rows or columns as text; an ellipsis marks the omitted ones of a long axis."""
     is_cut = len(positions) < n
     return [_DOTS if is_cut and i == _EDGE else str(p) for i, p in enumerate(positions)]
 

@@ -1,4 +1,4 @@
-"""Descriptions of chips to compile for: their memory, and the properties that the GPU compiler needs."""
+"""Chips to compile for: their memory, and the properties that the GPU compiler needs."""
 
 from __future__ import annotations
 

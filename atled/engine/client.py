@@ -1,4 +1,4 @@
-"""The engine's clients: one per platform, made on first use, valid in the process that made them.
+"""The engine's clients: one per platform, created on first use, valid only in the process that created them.
 
 `ATLED_PLATFORMS` selects the platforms, the default one first (`cpu`, `cuda`, `rocm`, `tpu`); without it, an
 accelerator whose plugin finds a device comes first. After a fork the child must not use the engine: its threads do not
@@ -28,7 +28,7 @@ _lock = threading.RLock()
 _clients: dict[str, Any] = {}  # platform -> client, the default first; empty until first use
 _is_child = False
 on_fork: list[Callable[[], None]] = []  # called in a forked child: drop objects that must not be used there
-on_reset: list[Callable[[], None]] = []  # called by `reset`, after `on_fork`: drop references to clients
+on_reset: list[Callable[[], None]] = []  # called by `reset`, after those in `on_fork`: drop references to clients
 
 
 class World(NamedTuple):
@@ -38,15 +38,14 @@ class World(NamedTuple):
     rank: int
     size: int
     host: str  # the address of this process for incoming collective connections
-    visible: Any  # the accelerators that this process may use, as numbers; None for all
+    visible: Any  # ids of the accelerators that this process may use; None for all
 
 
 world: World | None = None  # set before the clients are created
 
 
 class ForkError(RuntimeError):
-    """The engine was used in a child made by fork. The engine's threads do not exist in the child, so computations
-    would hang.
+    """The engine was used in a child made by fork, where its threads do not exist and computations would hang.
 
     Start processes with `multiprocessing.get_context("spawn")`, or fork before the first array is made.
 
@@ -113,7 +112,7 @@ def _cpu_client() -> Any:
     count = os.environ.get("ATLED_NUM_CPU_DEVICES")
     if count and not (count.isdecimal() and int(count)):
         raise ValueError(f"devices: ATLED_NUM_CPU_DEVICES must be a positive number; got {count!r}.")
-    devices = {"num_devices": int(count)} if count else {}  # else as XLA_FLAGS says
+    devices = {"num_devices": int(count)} if count else {}  # otherwise XLA_FLAGS sets the number
     if world is None or world.size == 1:
         return _jax.get_tfrt_cpu_client(asynchronous=True, **devices)
     gloo = _jax.make_gloo_tcp_collectives(distributed_client=world.coordination, hostname=world.host)
@@ -124,12 +123,12 @@ def _cpu_client() -> Any:
 
 
 def is_used() -> bool:
-    """Whether the clients have been made."""
+    """Whether the clients have been created."""
     return bool(_clients)
 
 
 def reset() -> None:
-    """Drop the clients and everything created with them; remaining arrays can only be read."""
+    """Drop the clients and everything created with them; existing arrays can only be read."""
     with _lock:
         for forget in (*on_fork, *on_reset):
             forget()
@@ -150,7 +149,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 def devices(backend: str | None = None) -> list[Any]:
-    """All devices of the default platform, or of the given one.
+    """All devices of the given platform, or of the default platform.
 
     >>> devices("cpu")[0].platform
     'cpu'
@@ -162,7 +161,7 @@ all_devices[0] = devices
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Any]:
-    """The devices of this process, or of the given one.
+    """The devices of this process, or of the process `process_index`.
 
     >>> all(d.process_index == process_index() for d in local_devices())
     True

@@ -1,4 +1,4 @@
-"""Compiles a program for a placement: lowers it, runs XLA, and asks where its outputs are."""
+"""Compiles a program for a placement: lowers it, runs XLA, and reads the shardings that XLA chose for the outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from atled.engine.placement import MeshPlacement, Where, device_list, devices_of
 def compile_program(
     program: Program, where: Where, donated: tuple[int | None, ...], module: Any = None
 ) -> tuple[Any, set[str]]:
-    """A program, or its lowered module, compiled; and the families of custom calls in it."""
+    """The executable of a program, or of its lowered module, and the families of custom calls in it."""
     module = module or lowered(program, where, donated)
     return compile_module(module, program, where), module.uses
 
@@ -33,7 +33,7 @@ def lowered(program: Program, where: Where, donated: tuple[int | None, ...]) -> 
 
 
 def compile_module(module: Any, program: Program, where: Where) -> Any:
-    """Compile a built module."""
+    """Compile the lowered module of a program for a placement."""
     make_room()
     for kind in module.uses:
         register(kind)
@@ -49,9 +49,9 @@ def compile_module(module: Any, program: Program, where: Where) -> Any:
         emitters = "xla_cpu_use_fusion_emitters"
         if (
             platform == "cpu" and "MLIR failure" in str(error) and emitters not in jaxlib_versions.missing
-        ):  # on long chains
+        ):  # the emitters fail on long chains of ops
             settings.env_option_overrides = [*settings.env_option_overrides, (emitters, False)]
-        elif platform == "cpu" and "opt-barrier" in str(error):  # inside a loop that became one function
+        elif platform == "cpu" and "opt-barrier" in str(error):  # in a loop that XLA outlined
             settings.env_option_overrides = [
                 (name, value.replace(BARRIERS, "") if name == LEFT_OUT else value)
                 for name, value in settings.env_option_overrides
@@ -63,9 +63,9 @@ def compile_module(module: Any, program: Program, where: Where) -> Any:
 
 @functools.cache
 def register(kind: str) -> None:
-    """Register a family of custom calls with the engine."""
+    """Register the targets of a family of custom calls with the engine."""
     assert kind == "lapack"
-    from jaxlib.cpu import _lapack  # imports SciPy for the function pointers: half a second, so only when needed
+    from jaxlib.cpu import _lapack  # imports SciPy for its function pointers, which takes half a second
 
     _lapack.initialize()
     for name, target in _lapack.registrations().items():

@@ -1,4 +1,4 @@
-"""The options that a program is compiled with: those of the user, and ours for the CPU."""
+"""The options that a program is compiled with: the user's, and atled's own for the CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CompilerOptions: TypeAlias = tuple[tuple[str, str, Any], ...]  # name, type and 
 
 
 def tuned(program: Program, chosen: CompilerOptions) -> Program:
-    """The same program, to be compiled with further options of XLA."""
+    """The same program, to be compiled with the XLA options `chosen`."""
 
     def make() -> Program:
         copy = Program(program.inputs, program.equations, program.outputs, program.name, program.input_names)
@@ -32,7 +32,7 @@ def tuning(program: Program) -> CompilerOptions:
 
 
 def option_values(program: Program, where: Where) -> dict[str, Any]:
-    """The options by name: ours, and over them those of the user."""
+    """All compile options by name; the user's override atled's own."""
     chosen = {name: value for name, _, value in tuning(program)}
     devices = devices_of(where)
     if devices[0].platform != "cpu":
@@ -40,9 +40,9 @@ def option_values(program: Program, where: Where) -> dict[str, Any]:
     values: dict[str, Any] = {LEFT_OUT: BARRIERS}
     if len({d.process_index for d in devices}) > 1:
         values[LEFT_OUT] += f",{_COMBINER}"
-    # The fusion emitters are slow to compile, and fail, on long chains of elementwise ops; without them one-op programs
-    # compile in half the time. Some ops on large arrays run up to three times as fast with them, large programs run
-    # faster, too (measured in benchmarks/), and so do long ops over a mesh, where they are not one loop each.
+    # XLA's fusion emitters compile long chains of elementwise ops slowly, or fail; without them, one-op programs
+    # compile in half the time. With them, some ops on large arrays run up to three times as fast, and so do large
+    # programs (measured in benchmarks/) and ops over a mesh that do not compile to one loop.
     is_spread = isinstance(where, MeshPlacement) and where.mesh.size > 1
     if len(program.equations) <= SMALL and not is_spread and not _gains_by_emitters(program):
         values["xla_cpu_use_fusion_emitters"] = False
@@ -57,9 +57,9 @@ def option_values(program: Program, where: Where) -> dict[str, Any]:
 
 LEFT_OUT = "xla_disable_hlo_passes"
 BARRIERS = "cse_barrier_expander"  # removes barriers before fusion
-# Makes one all-reduce of several. Gloo reduces arrays one at a time anyway. If one of them fails because a
-# process is lost, the engine goes on to the next; the messages of the lost process then match the wrong array, and the
-# process aborts, or waits forever.
+# This pass combines several all-reduces, which Gloo runs one array at a time anyway. If one fails because a process is
+# lost, the engine continues with the next; messages of the lost process then match the wrong array, and this process
+# aborts or hangs.
 _COMBINER = "cpu-all-reduce-combiner"
 
 
@@ -102,7 +102,7 @@ def _is_few_integers(program: Program) -> bool:
 SMALL = 24  # equations
 FEW = 64  # elements
 NARROW = 2**16  # elements
-PARTS = min(32, 2 * (os.cpu_count() or 1))  # parts compiled in parallel; more than the number of cores does not help
+PARTS = min(32, 2 * (os.cpu_count() or 1))  # parts that are compiled in parallel: two per core, at most 32
 
 
 def options(program: Program, where: Where) -> Any:

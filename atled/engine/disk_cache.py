@@ -1,9 +1,9 @@
 """The disk cache of compiled programs: on by default, bounded in size, private, and verified before use.
 
-A file is named by the key of what it holds: the program's fingerprint, the compile options, the versions of jaxlib and
-of the lowering code, and the fingerprint of the machine. A file starts with a checksum over that key and the rest of
-the file, so an entry that was altered, truncated, or stored under another key is recompiled instead of run. Writers
-rename a finished file into place; readers that lose a race see a miss.
+A file is named by its key, a hash of the program's fingerprint, the compile options, the versions of jaxlib and of the
+lowering code, and the fingerprint of the machine. A file starts with a checksum over that key and the rest of the file,
+so an entry that was altered, truncated, or stored under another key is recompiled instead of run. Writers rename a
+finished file into place, so readers never see a partial file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 @functools.cache
 def _machine(platform: str, device: Any) -> str:
-    """What compiled code depends on besides the program: versions, lowering code, flags and the hardware."""
+    """The part of a cache key besides program and options: versions, lowering code, flags and the hardware."""
     parts = [os.environ.get("XLA_FLAGS", ""), *runtime(device)]
     for folder in ("compiler", "engine", "ops", "higher_order", "numpy", "lax", "scipy"):
         for entry in sorted(os.scandir(os.path.join(_PACKAGE, folder)), key=lambda e: e.name):
@@ -47,7 +47,7 @@ def runtime(device: Any) -> list[str]:
     """The requirements of compiled code at run time: the engine's version, the platform and the hardware."""
     client = device.client
     if device.platform == "cpu" and client.device_count() > client.local_device_count():
-        # With several processes, the fingerprint differs in each; that of a client for this process does not.
+        # Each process of a multi-process run has its own fingerprint; a single-process client has the same one in all.
         device = _jax.get_tfrt_cpu_client(asynchronous=False, num_devices=1).local_devices()[0]
     fingerprint = _jax.get_topology_for_devices([device]).fingerprint()
     return [jaxlib.version.__version__, device.platform, str(fingerprint)]
@@ -60,7 +60,7 @@ def key(program_digest: str, options: str, platform: str, device: Any) -> str:
 
 
 def directory() -> str | None:
-    """The cache directory, created on first use; None if the cache is off or the directory is not private."""
+    """The cache directory, created on first use, or None if the cache is off or the directory is not private."""
     return _prepared(place()) if scope().cache else None
 
 
@@ -79,7 +79,7 @@ def _prepared(path: str) -> str | None:
         os.makedirs(path, mode=0o700, exist_ok=True)
         status = os.stat(path)
     except OSError as error:
-        _warn(f"{path} cannot be used ({error.strerror}); it is off.")
+        _warn(f"{path} cannot be used ({error.strerror}); the cache is off.")
         return None
     if not is_private(status):
         _warn(f"others may write to {path}, so it is not used. Run: chmod 700 {path}")
@@ -96,7 +96,7 @@ def _warn(text: str) -> None:
 
 
 def is_private(found: os.stat_result) -> bool:
-    """Whether only this user may write there. Windows has no mode bits; there, a user's directories are private."""
+    """Whether only this user may write to a file or directory; always True on Windows, which has no mode bits."""
     if not hasattr(os, "getuid"):
         return True
     return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -117,7 +117,7 @@ def load(key: str) -> tuple[dict[str, Any], bytes] | None:
         discard(key)
         return None
     with contextlib.suppress(OSError):
-        os.utime(name)  # the least recently used go first
+        os.utime(name)  # `evict` removes the least recently used entries
     start = len(_MAGIC) + 32
     (length,) = struct.unpack_from("<I", data, start)
     header = json.loads(data[start + 4 : start + 4 + length])
@@ -135,7 +135,7 @@ def _checksum(key: str, payload: bytes) -> bytes:
 
 
 def discard(key: str) -> None:
-    """Remove an entry."""
+    """Remove the entry stored under a key."""
     path = directory()
     if path is not None:
         with contextlib.suppress(OSError):
@@ -143,7 +143,7 @@ def discard(key: str) -> None:
 
 
 def store(key: str, header: dict[str, Any], blob: bytes) -> None:
-    """Store a serialized executable. A cache that cannot be written to is not an error."""
+    """Store a serialized executable; only warn if the cache cannot be written to."""
     path = directory()
     if path is None:
         return
@@ -158,12 +158,12 @@ def store(key: str, header: dict[str, Any], blob: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        if (path, error.errno) not in _failed:  # once, not for each compilation
+        if (path, error.errno) not in _failed:  # warn once, not for each compilation
             _failed.add((path, error.errno))
             _warn(f"{path} cannot be written to ({error.strerror}); programs compiled now are not cached.")
         return
     _written[path] = _written.get(path, scope().cache_bytes) + len(payload)
-    if _written[path] > scope().cache_bytes // 8:  # also on the first write of a process
+    if _written[path] > scope().cache_bytes // 8:  # true for the first write of a process, too
         _written[path] = 0
         evict(path, scope().cache_bytes)
 
@@ -173,7 +173,7 @@ _written: dict[str, int] = {}  # bytes written since the last scan of the direct
 
 
 def evict(path: str, limit: int) -> None:
-    """Remove the least recently used entries until 80 % of the limit is left, and stale temporary files."""
+    """If the files exceed `limit` bytes, remove the least recently used until they take at most 80 % of it."""
     entries = []
     with contextlib.suppress(OSError):
         for entry in os.scandir(path):

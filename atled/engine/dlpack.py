@@ -14,7 +14,7 @@ import numpy as np
 from atled.core import dtypes
 
 _CPU = 1
-# the type codes of dlpack.h that NumPy refuses
+# the type codes of dlpack.h that NumPy does not support
 _DTYPES = {4: dtypes.bfloat16}
 _NAMES = ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
 _DTYPES.update({7 + i: dtypes.narrow_floats[f"float8_{name}"] for i, name in enumerate(_NAMES)})
@@ -44,12 +44,12 @@ def to_host(x: Any) -> np.ndarray:
     """Convert another library's array to a NumPy array: a view if NumPy supports the dtype, else a copy."""
     try:
         return np.from_dlpack(x)
-    except (RuntimeError, BufferError) as error:  # the latter from NumPy 2.5 on
+    except (RuntimeError, BufferError) as error:  # NumPy 2.5 and later raise BufferError
         if "dtype" not in str(error):
             raise
     if x.__dlpack_device__()[0] != _CPU:
         raise BufferError("from_dlpack: only arrays in host memory can be read.\n  try: x.cpu() first.")
-    capsule = x.__dlpack__()  # keeps the memory until it is copied
+    capsule = x.__dlpack__()  # keeps the memory alive until it is copied
     tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     dtype = _DTYPES.get(tensor.code)
     if dtype is None or tensor.lanes != 1:

@@ -76,10 +76,10 @@ class Evaluate(Interpreter):
 def placement(
     program: Program, arrays: Sequence[Any], ins: Sequence[Any] = (), outs: Sequence[Any] = ()
 ) -> tuple[Where, bool]:
-    """Where a program on these arrays runs, and whether the user chose that (committed).
+    """The placement of a program that takes these arrays, and whether the user chose it (committed).
 
-    The program runs over a mesh if one of the arrays, the program, or one of the requested shardings `ins` and `outs`
-    (None if not requested) refers to a mesh.
+    The program runs over a mesh if an array, an op of the program, or a requested sharding in `ins` or `outs` (None for
+    no request) refers to a mesh.
     """
     asked = [s for s in (*ins, *outs) if s is not None]
     chosen: dict[Any, Any] = {s.devices: s for s in asked}
@@ -123,7 +123,7 @@ def _devices(sharding: Any) -> str:
 
 
 def moved(arrays: Sequence[DeviceArray], where: Where) -> list[DeviceArray]:
-    """Arrays moved to where a program runs; arrays already there are unchanged."""
+    """The arrays, moved to the devices and shardings of a placement; arrays already there are returned unchanged."""
     if not isinstance(where, MeshPlacement):
         return [a if a.device == where else device_put(a, where, False) for a in arrays]
     return [a if a.sharding == s else device_put(a, s) for a, s in zip(arrays, where.ins, strict=True)]

@@ -1,6 +1,6 @@
 """An `Executable` is a compiled program that maps buffers to buffers.
 
-The launch paths of eager ops and of `jit` hold its bound methods and call nothing else.
+The launch paths of eager ops and of `jit` use only an executable's `execute` and `handlers`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from atled.engine.program_cache import compiled, one_at_a_time
 
 
 def handler(placed: Placed) -> Any:
-    """The engine's function that creates results of one kind."""
+    """The engine's function that wraps raw results as arrays of this type and sharding; cached on `placed`."""
     if placed.handler is None:
         placed.handler = jaxlib_versions.result_handler(placed, layout_of(placed), placed.committed)
     return placed.handler
@@ -50,7 +50,7 @@ class Executable:
 def executable(
     program: Program, where: Where, committed: bool = False, donated: tuple[int | None, ...] = (), module: Any = None
 ) -> Executable:
-    """A program compiled for a placement; `module` is its lowered module, if it exists already."""
+    """The executable of a program for a placement, cached on the program; pass the lowered `module` if it exists."""
 
     key = ("executable", where, committed, donated)
     cached = program.derived.get(key)
@@ -66,6 +66,6 @@ def executable(
 def compiled_anew(
     program: Program, where: Where, committed: bool, donated: tuple[int | None, ...], module: Any
 ) -> Executable:
-    """Like `executable`, without caches: cache keys ignore source lines, so a cached program may have other ones."""
+    """Like `executable`, without caches: their keys ignore source lines, so a cached program may name other lines."""
     raw, settled = settle(lambda *a: compile_program(*a)[0], program, where, donated, module)
     return Executable(raw, program, settled, committed, donated)

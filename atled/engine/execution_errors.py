@@ -22,7 +22,7 @@ class ExecutionError(RuntimeError):
 
 
 def failed(buffer: Any, error: Exception) -> RuntimeError:
-    """The error of a computation, with the user's line that launched it; a callback's exception unchanged."""
+    """The exception to raise for a failed computation: a callback's own, or an error with the line that launched it."""
     text = " ".join(str(error).split())
     launch_control.flush()
     processes = sys.modules.get("atled.engine.multiprocess.processes")

@@ -15,33 +15,33 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 from atled.core.types import ArrayType
 from atled.engine import mlir_attributes, program_cache
 
-try:  # not in the oldest supported jaxlib
+try:  # the oldest supported jaxlib has no such module
     import jaxlib._xla as _xla
 except ImportError:
     _xla = None
 
 
 def register_target(name: str, function: Any, api_version: int, traits: int = 0) -> None:
-    """Register a function under a name, for programs on the CPU; the engine keeps the first function of each name."""
+    """Register a function for programs on the CPU; a name that is registered already keeps its first function."""
     _jax.register_custom_call_target(name, function, "Host", api_version, traits)
 
 
 def register_type(name: str, registration: Any) -> None:
-    """Register a state type under a name; functions keep objects of it between calls."""
+    """Register a state type under a name; functions keep objects of that type between calls."""
     _jax.register_custom_type(name, registration)
 
 
 def register_batched(name: str) -> None:
-    """Let the partitioner split calls of a function along leading axes."""
+    """Let the partitioner split calls of a function along leading batch axes."""
     _jax.register_custom_call_as_batch_partitionable(name)
     _batched.add(name)
 
 
-_batched: set[str] = set()  # functions whose calls may be partitioned
+_batched: set[str] = set()  # names of functions whose calls may be partitioned
 
 
 def batch_attributes(name: str, count: int, ins: Sequence[Sequence[int]], outs: Sequence[Sequence[int]]) -> Any:
-    """The sharding rule that allows the partitioner to split the leading axes of all operands and results."""
+    """Attributes with a sharding rule that lets the partitioner split the leading axes of all operands and results."""
     if name not in _batched or not count:
         return {}
     sizes: list[int] = list(ins[0][:count])
@@ -76,7 +76,7 @@ def register_transform(name: str, stage: int, callback: Any) -> None:
 
 
 def clear_transform(name: str, stage: int) -> bool:
-    """Unregister the function of `register_transform`; returns whether there was one."""
+    """Unregister a function registered with `register_transform`; returns whether there was one."""
     if _xla is None or not _xla.clear_xla_transform(name, stage):
         return False
     program_cache.transforms[:] = [t for t in program_cache.transforms if t != (name, stage)]
@@ -135,7 +135,7 @@ def _order(layout: Sequence[int]) -> Any:
 
 
 def attribute(val: Any) -> Any:
-    """A number, a string, an array or a sequence of these as an attribute; Python's integers have 64 bits."""
+    """A number, string, array, dict or sequence as an MLIR attribute; Python numbers become 64 bits wide."""
     with mlir_attributes.context:
         if isinstance(val, ir.Attribute):
             return val

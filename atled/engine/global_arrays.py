@@ -15,7 +15,7 @@ from atled.engine.array import DeviceArray, assemble, wrap
 
 
 def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback: Any, dtype: Any = None) -> DeviceArray:
-    """A global array whose shards come from a function of their index; each process makes only its own shards.
+    """A global array whose shards are `data_callback(index)`; each process makes only its own shards.
 
     >>> import numpy as np, atled
     >>> from atled.sharding import NamedSharding, PartitionSpec
@@ -31,17 +31,17 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
         if str(index) not in data_of:
             given = data_callback(index)
             check_unmasked(given)
-            data = np.array(given, dtype)  # a private copy
+            data = np.array(given, dtype)  # a copy that the caller cannot write to
             if data.shape != part:
                 raise ValueError(
-                    f"make_array_from_callback: the part {_show(index)} of shape {list(dims)} must have the shape "
+                    f"make_array_from_callback: shard {_show(index)} of an array of shape {list(dims)} must have shape "
                     f"{list(part)}; the callback returned {list(data.shape)}."
                 )
             data_of[str(index)] = data
         parts.append((device, data_of[str(index)]))
     kinds = {d.dtype for d in data_of.values()}
     if len(kinds) != 1:
-        raise TypeError(f"make_array_from_callback: the parts must have the same dtype; got {sorted(map(str, kinds))}.")
+        raise TypeError(f"make_array_from_callback: shards must have the same dtype; got {sorted(map(str, kinds))}.")
     type = ArrayType(dims, type_of(next(iter(data_of.values()))).dtype)
     return wrap(assemble(Placed(type, sharding, True), parts))
 
@@ -53,9 +53,10 @@ def _show(index: tuple[slice, ...]) -> str:
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Sequence[int] | None = None
 ) -> DeviceArray:
-    """A global array to which each process contributes its own part, as one NumPy array.
+    """A global array made of one NumPy array from each process, which holds that process's shards.
 
-    The global shape is given, or inferred from the sharding if all processes have blocks of equal size.
+    If the global shape is not given, it is inferred from the sharding and assumes blocks of equal size in all
+    processes.
 
     >>> import atled
     >>> whole = atled.sharding.SingleDeviceSharding(atled.devices()[0])
@@ -71,9 +72,9 @@ def make_array_from_process_local_data(
         tiled = sorted(set(places[mine, axis].tolist()))
         if tiled != list(range(tiled[0], tiled[0] + len(tiled))):
             raise ValueError(
-                f"make_array_from_process_local_data: the parts of this process along dimension {axis} are "
-                f"not contiguous in {sharding.spec}.\n  try: make_array_from_callback, which asks for one "
-                f"part at a time."
+                f"make_array_from_process_local_data: the shards of this process along dimension {axis} are "
+                f"not contiguous in {sharding.spec}.\n  try: make_array_from_callback, which takes one "
+                f"shard at a time."
             )
         whole = size * count // len(tiled) if global_shape is None else tuple(global_shape)[axis]
         expected = whole * len(tiled) // count
@@ -94,7 +95,7 @@ def make_array_from_process_local_data(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> DeviceArray:
-    """A global array made of arrays that are already on their devices, without a copy. `dtype` is their dtype.
+    """A global array assembled from one array per device, without a copy. `dtype` is the dtype of these arrays.
 
     >>> import atled, atled.numpy as jnp
     >>> mesh = atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])
@@ -113,7 +114,7 @@ def make_array_from_single_device_arrays(
     for a in arrays:
         if (a.shape, a.dtype) != (want.shape, want.dtype):
             raise ValueError(
-                f"make_array_from_single_device_arrays: each part must be {want}; got {a.type} on {a.device}."
+                f"make_array_from_single_device_arrays: each shard must be {want}; got {a.type} on {a.device}."
             )
     placed = Placed(ArrayType(dims, want.dtype), sharding, True)
     return wrap(assemble(placed, [(d, by_device[d]._buffer) for d in here]))

@@ -1,7 +1,6 @@
-"""How a program is launched: in which order, how many at a time, and together with other processes.
+"""Controls launches: their order, the number of programs in flight, and the agreement with other processes.
 
-`discipline` puts these conditions around the engine's function that runs a program. A program on one device without
-effects has none.
+`discipline` wraps the engine's function that runs a program. A program on one device without effects is not wrapped.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from atled.engine.placement import MeshPlacement, Where, description, devices_of
 
 
 def discipline(raw: Any, program: Program, where: Where) -> Callable[..., Any]:
-    """The function that runs a compiled program, under the conditions that it needs."""
+    """The function that runs a compiled program, wrapped according to its effects, devices and processes."""
     execute = raw.execute_sharded
     devices = devices_of(where)
     if any([e.op.has_effect for e in program.equations]):
@@ -54,7 +53,7 @@ _running: collections.deque[Any] = collections.deque()  # tokens of programs wit
 def _with_effects(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
     """Run a program with callbacks after the previous one has finished, so that effects keep their order."""
     while _running:
-        with contextlib.suppress(EngineError):  # raised when its results are read
+        with contextlib.suppress(EngineError):  # the error is raised when its results are read
             _running.popleft().block_until_ready()
     out = execute(buffers, with_tokens=True)
     _running.append(out.consume_token())
@@ -62,19 +61,19 @@ def _with_effects(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
 
 
 # Programs over several CPU devices share one thread pool, and the threads of a collective wait for each other: with
-# some forty programs in flight, they deadlock. So the number is limited: every eighth launch is noted, and at most two
-# noted ones may be unfinished.
+# some forty programs in flight, they deadlock. Therefore the token of every eighth launch is kept, and a launch waits
+# for the oldest token when two are unfinished.
 EVERY, NOTED = 8, 2
 _in_flight: collections.deque[Any] = collections.deque()
 _turns = itertools.count(1)
 
 
 def _in_turn(execute: Callable[..., Any], buffers: Sequence[Any]) -> Any:
-    """Run a program over several devices, after waiting for an older one if many are in flight."""
+    """Run a program over several devices; every eighth launch waits until at most `EVERY * NOTED` are in flight."""
     if next(_turns) % EVERY:
         return execute(buffers)
     if len(_in_flight) >= NOTED:
-        with contextlib.suppress(EngineError, IndexError):  # raised when its results are read
+        with contextlib.suppress(EngineError, IndexError):  # the error is raised when its results are read
             _in_flight.popleft().block_until_ready()
     out = execute(buffers, with_tokens=True)
     _in_flight.append(out.consume_token())
@@ -94,7 +93,7 @@ def _refuse(program: Program, where: MeshPlacement, buffers: Sequence[Any]) -> A
 
 
 class _Together:
-    """Runs a multi-process program, after checking that all processes launch it."""
+    """Runs a multi-process program; the first launch waits until all processes launch it."""
 
     __slots__ = ("calls_back", "execute", "number", "program", "ranks", "where")
 
@@ -104,19 +103,19 @@ class _Together:
         self.number: int | None = None
 
     def __call__(self, buffers: Sequence[Any]) -> Any:
-        from atled.engine.multiprocess import processes  # imported only with several processes
+        from atled.engine.multiprocess import processes  # imported only in multi-process runs
 
         if self.number is None:
             try:
                 name = digest(self.program)
-            except NotPortable:  # it holds Python functions, as callbacks do
+            except NotPortable:  # the program contains Python functions, such as callbacks
                 name, self.calls_back = f"{self.program.name}, {len(self.program.equations)} equations", True
             place = source.here()
             location = str(place) if place is not None else ""
             name = f"{name} {description(self.where)}"
             self.number = processes.agree(name, self.program.name, location, self.ranks)
         mark = processes.launched(self.number, buffers)
-        if self.calls_back:  # callbacks see values before the results are confirmed
+        if self.calls_back:  # a callback sees values before `shards` confirms the launch
             processes.confirm(mark)
         mark.world.is_launching = True
         try:
@@ -159,11 +158,11 @@ def effects_barrier() -> None:
 
 
 def flush() -> None:
-    """Flush printed output before an error is raised."""
+    """Wait for programs with effects, and flush stdout, before an error is raised."""
     while _running:
         with contextlib.suppress(EngineError):
             _running.popleft().block_until_ready()
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # it is closed, or there is none
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # stdout is closed or None
         sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""MLIR's bindings, for lowering rules of user-defined primitives. Nothing else in atled needs the dialects."""
+"""MLIR's bindings, for lowering rules of user-defined primitives. Nothing else in atled uses these dialect classes."""
 
 import jaxlib._hlo as hlo
 import jaxlib._jax as xla_client

@@ -1,7 +1,4 @@
-"""Types and attributes of MLIR modules, and the context that they belong to.
-
-Types and attributes that are used more than once are cached.
-"""
+"""Types and attributes of MLIR modules, and the context that they belong to; recurring ones are cached."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ def make_context() -> ir.Context:
 
 
 def prepare(context: ir.Context) -> ir.Context:
-    """Register the dialects that modules use with a context."""
+    """Register with a context the dialects that modules use; returns the context."""
     context.append_dialect_registry(upstream())
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context)
@@ -69,7 +66,7 @@ known_attributes: dict[Any, Any] = {}
 
 
 def module_type(t: ArrayType) -> Any:
-    """The type of an array in a module."""
+    """The MLIR tensor type of an array."""
     tensor = known_types.get(t)
     if tensor is None:
         shape, dtype = physical(t)
@@ -122,7 +119,7 @@ _CARRIER = {1: np.uint8, 2: np.uint16}
 
 
 def dense(value: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """A constant's data; a single element fills the shape."""
+    """The data of a constant as an attribute; a single element fills the shape."""
     value = np.ascontiguousarray(value)
     kind = dtypes.kind(dtype)
     if kind in "iu" and dtypes.bits(dtype) < 8:

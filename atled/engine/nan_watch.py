@@ -1,9 +1,10 @@
-"""Finds where a NaN or an infinity arises.
+"""Finds the op that produced a NaN or an infinity.
 
-`Watch` replaces the base interpreter: programs run op by op, and every result is checked. A bad value (NaN or
-infinity) is traced back through the ops that propagated it to the op that produced it from finite operands; if it
-never reaches a result, because a `where` discards it, it is not reported. The report has the op, the user's line, the
-step of each loop, the lane of each vmap, whether it was in the backward pass, and the operands.
+`Watch` replaces the base interpreter: programs run op by op, and every result is checked. A NaN is traced back through
+the ops that propagated it to the first op whose operands have no NaN; an infinity likewise. If a NaN came from an
+infinite operand, the origin of that infinity is reported, too. A bad value (NaN or infinity) that reaches no result,
+because a `where` discards it, is not reported. The report has the op, the user's line, the step of each loop, the batch
+index in each vmap, whether the op is in the backward pass, and the operands.
 """
 
 from __future__ import annotations
@@ -22,39 +23,39 @@ from atled.engine.array import DeviceArray, as_array, suspect, suspects, to_nump
 
 
 class Finding:
-    """Where a bad value arose. `str()` of it is the message; the parts are attributes."""
+    """The origin of a bad value: the message is `str(finding)`, its parts are attributes."""
 
     def __init__(
         self, what: str, op: str, place: Any, lanes: Sequence[tuple[int, int]], steps: Sequence[Any], is_backward: bool,
         operands: Sequence[str],
     ) -> None:  # fmt: skip
-        self.what = what  # "nan" or "inf"
+        self.what = what  # either "nan" or "inf"
         self.op = op
         self.source = place  # the user's code: function, file, line, text
-        self.lanes = tuple(lanes)  # (index, size) for each vmap, the outermost first
-        self.steps = tuple(steps)  # (loop, index, count) for each loop, the outermost first
+        self.lanes = tuple(lanes)  # (batch index, batch size) for each vmap, the outermost first
+        self.steps = tuple(steps)  # (loop, step, number of steps) for each loop, the outermost first
         self.is_backward = is_backward
-        self.operands = tuple(operands)  # types and ranges
-        self.because: Finding | None = None  # for a NaN: where an infinite operand arose
+        self.operands = tuple(operands)  # the type and range of each operand
+        self.because: Finding | None = None  # for a NaN: the origin of an infinite operand
 
     @property
     def line(self) -> int:
-        """The line in the user's file; 0 if it is not known."""
+        """The line number in the user's file; 0 if it is not known."""
         return self.source.line if self.source is not None else 0
 
     def __str__(self) -> str:
         what = "an inf" if self.what == "inf" else "a nan"
         text = f"{self.op}: the result has {what} that its operands do not have.{source.describe(self.source)}"
         if self.is_backward:
-            text += "\n  on the way back: in the derivative of that line"
+            text += "\n  in the backward pass: in the derivative of that line"
         for loop, index, count in self.steps:
             text += f"\n  in step {index}" + ("" if count is None else f" of {count}") + f" of {loop}"
         for index, size in self.lanes:
-            text += f"\n  in lane {index} of {size} of vmap"
+            text += f"\n  at batch index {index} of {size} of vmap"
         text += f"\n  operands: {', '.join(self.operands)}" if self.operands else ""
         if self.because is not None:
             at = self.because
-            text += f"\n  The inf is of {at.op}" + (" on the way back" if at.is_backward else "")
+            text += f"\n  The inf is from {at.op}" + (" in the backward pass" if at.is_backward else "")
             text += f", {at.source}: {at.source.text}" if at.source is not None else ""
         return text
 
@@ -62,7 +63,7 @@ class Finding:
 
 
 class _Birth:
-    """A finding, its time, and its lanes."""
+    """A finding, its sequence number, and the batch indices at which the bad value occurs."""
 
     __slots__ = ("finding", "lanes", "number")
 
@@ -79,7 +80,7 @@ class Watch(Interpreter):
     def __init__(self, nans: bool = True, infs: bool = False) -> None:
         super().__init__(0)
         self.nans, self.infs = nans, infs
-        # for nan and inf, by identity: an array, and the origin of its bad value
+        # "nan" or "inf" -> id of an array -> the array, and the origins of its bad values
         self.marks: dict[str, dict[int, tuple[Any, tuple[_Birth, ...]]]] = {"nan": {}, "inf": {}}
         self.outer: Any = None  # the location of the op whose program is running, in a backward pass
         self.count = 0
@@ -101,7 +102,7 @@ class Watch(Interpreter):
         return out
 
     def look(self, what: str, op: Any, operands: Sequence[DeviceArray], x: DeviceArray) -> None:
-        """Record a bad result and its origin: that of a bad operand, or this op."""
+        """Record a bad result and its origin: the origin of a bad operand, or this op."""
         bad = is_bad(x, what == "nan", what == "inf")
         if bad is None:
             return
@@ -138,7 +139,7 @@ class Watch(Interpreter):
 
 
 def around(outer: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """The lanes and steps that the current op is in."""
+    """The sizes of the vmaps and the steps of the loops that the current op is in."""
     place = state.source if type(state.source) is Place else outer
     if place is None:
         return state.lanes, state.steps
@@ -148,7 +149,7 @@ def around(outer: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
 def finding(
     op: Any, operands: Sequence[Any], x: Any, bad: np.ndarray, outer: Any = None, at: tuple[int, ...] | None = None
 ) -> Finding:
-    """The report for a bad result."""
+    """The `Finding` for a bad result."""
     lanes, steps = around(outer)
     if bad.shape[: len(lanes)] != lanes:
         lanes = ()
@@ -164,7 +165,7 @@ def finding(
 
 
 def is_bad(x: Any, nans: bool, infs: bool) -> np.ndarray | None:
-    """Which elements are NaN or infinite; None if there are none."""
+    """A mask of the elements that are NaN or infinite, or None if there are none."""
     if x.type.kind not in "fc":
         return None
     host = to_numpy(x._buffer)
@@ -180,7 +181,7 @@ def _what(host: np.ndarray) -> str:
 
 
 def _range(x: Any, lane: tuple[int, ...]) -> str:
-    """The type and values of an operand in one lane."""
+    """The type of an operand and the range of its values, at one batch index."""
     t = ArrayType(x.type.shape[len(lane) :], x.type.dtype)
     if t.kind not in "biufc" or t.size == 0:
         return str(t)
@@ -195,7 +196,7 @@ def _range(x: Any, lane: tuple[int, ...]) -> str:
 
 @contextlib.contextmanager
 def watched(nans: bool = True, infs: bool = False) -> Iterator[Watch]:
-    """A block in which every op runs separately and is checked."""
+    """A context manager under which every op runs separately and its result is checked."""
     watch, before = Watch(nans, infs), state.base
     with override(jit=False, debug_nans=False, debug_infs=False, watches=True):
         state.base = watch
@@ -206,9 +207,9 @@ def watched(nans: bool = True, infs: bool = False) -> Iterator[Watch]:
 
 
 def check(op: Any, operands: Sequence[Any], out: Any) -> None:
-    """Record bad results of an op, if the settings ask for it; the error is raised when one of them is read.
+    """Under `debug_nans` or `debug_infs`, record each bad result of an op; the first read of that result raises.
 
-    So a NaN that a selection discards is not reported.
+    A NaN that a selection discards is never read, so it is not reported.
     """
     for x in out if type(out) is tuple else (out,):
         bad = is_bad(x, scope().debug_nans, scope().debug_infs)
@@ -217,7 +218,7 @@ def check(op: Any, operands: Sequence[Any], out: Any) -> None:
 
 
 def known_origin(operands: Sequence[Any]) -> Finding | None:
-    """The origin of the bad value of an operand, if known."""
+    """The recorded origin of the first operand with a bad value, or None."""
     return next((suspects[id(a)][1] for a in operands if id(a) in suspects), None)
 
 

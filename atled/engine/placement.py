@@ -1,4 +1,4 @@
-"""Where a program runs: on a device, or over a mesh (`MeshPlacement`), in the engine's classes and in ours."""
+"""The placement of a program, on a device or over a mesh (`MeshPlacement`), and its conversion to engine objects."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from atled.engine import client
 
 
 class MeshPlacement(NamedTuple):
-    """The placement of a program over a mesh: the shardings of its inputs and outputs, None if the compiler chooses."""
+    """The placement of a program over a mesh: the shardings of its inputs and outputs."""
 
     mesh: Mesh
     ins: tuple[NamedSharding, ...]
-    outs: tuple[NamedSharding | None, ...]
+    outs: tuple[NamedSharding | None, ...]  # None: the compiler chooses the sharding
 
 
 Where = Any  # a device, or a `MeshPlacement`
@@ -44,12 +44,12 @@ def devices_of(where: Where) -> tuple[Any, ...]:
 
 @functools.cache
 def layout(sharding: Any, ndim: int) -> Any:
-    """The engine's sharding object for `ndim`-dimensional arrays."""
+    """A sharding of `ndim`-dimensional arrays as the engine's sharding object."""
     return _jax.GSPMDSharding(device_list(sharding.devices), tiling(sharding, ndim).to_proto(), sharding.memory_kind)
 
 
 def tiling(sharding: Any, ndim: int) -> Any:
-    """The compiler's `HloSharding` object."""
+    """A sharding of `ndim`-dimensional arrays as the compiler's `HloSharding`."""
     counts, _ = tiles(sharding, ndim)
     if prod(counts) == 1:
         return _hlo.HloSharding.replicate()
@@ -63,7 +63,7 @@ def tiling(sharding: Any, ndim: int) -> Any:
 
 
 def sharding_of_tiling(proto: Any, mesh: Mesh, shape: tuple[int, ...]) -> NamedSharding | None:
-    """The sharding that the compiler chose for an array, as a PartitionSpec; None if no spec can express it."""
+    """The sharding that the compiler chose for an array, or None if no PartitionSpec can express it."""
     hlo_sharding = _hlo.HloSharding.from_proto(proto)
     if hlo_sharding.is_replicated() or mesh.size == 1:
         return NamedSharding(mesh, PartitionSpec())
@@ -87,13 +87,13 @@ def device_list(devices: tuple[Any, ...]) -> Any:
 
 
 def _without_jax(name: str, *rest: Any) -> Any:
-    """An `import` that hides jax from engine functions that optionally import it."""
+    """An `__import__` that hides jax from engine functions that would import it."""
     if name.partition(".")[0] == "jax":
         raise ImportError(name)
     return __import__(name, *rest)
 
 
-# The engine uses `__import__` of its caller's builtins, so this function has its own builtins.
+# The engine imports with the `__import__` of its caller's builtins, so `parts_of` has its own builtins.
 _builtins = {**vars(builtins), "__import__": _without_jax}
 _parts_of = lambda buffer: buffer._arrays  # noqa: E731
 parts_of: Any = types.FunctionType(_parts_of.__code__, {"__builtins__": _builtins})  # one buffer per device
@@ -101,17 +101,17 @@ parts_of: Any = types.FunctionType(_parts_of.__code__, {"__builtins__": _builtin
 
 @functools.cache
 def on_device(device: Any) -> SingleDeviceSharding:
-    """The sharding of arrays that are on one device; one object per device."""
+    """The sharding of arrays on one device; the same object for equal devices."""
     return SingleDeviceSharding(device)
 
 
 def layout_of(placed: Placed) -> Any:
-    """The engine's sharding object for the stored form of an array."""
+    """The engine's sharding object for an array as stored: a random key has uint32 words along an extra axis."""
     return layout(physical_sharding(placed.sharding, placed.type), len(placed.shape))
 
 
 def description(where: Where) -> str:
-    """A placement as text, equal in every process: a part of cache keys."""
+    """A placement as text for cache keys, equal in every process."""
     if not isinstance(where, MeshPlacement):
         return str(where.id)
     places = [(d.id, d.process_index) for d in where.mesh.flat]

@@ -1,7 +1,7 @@
 """Finds and loads PJRT plugins (CUDA, ROCm, TPU) without importing jax.
 
-The wheels put their shared library under the `jax_plugins` namespace, or in `libtpu`. Their Python modules import jax,
-so they are located, never imported.
+The wheels put their shared library under the `jax_plugins` namespace, or in `libtpu`. The wheels' Python modules import
+jax, so atled locates the libraries without importing the modules.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def installed() -> list[Plugin]:
 
 
 def start(plugin: Plugin) -> None:
-    """Load the library of a plugin and initialize it, once; that needs no device."""
+    """Load and initialize a plugin's library, unless this was done before; works without a device."""
     with environment(plugin.platform):
         if not _jax.pjrt_plugin_loaded(plugin.platform):
             _jax.load_pjrt_plugin(plugin.platform, plugin.library, None)
@@ -53,11 +53,11 @@ def start(plugin: Plugin) -> None:
 
 @contextlib.contextmanager
 def environment(platform: str) -> Iterator[None]:
-    """The environment variables with which a plugin is called.
+    """A context manager that sets the environment variables that a plugin needs.
 
-    Without a TPU, libtpu must be told that this is a worker of a slice, and sets more variables itself. All of that is
-    undone: child processes, and `multiprocess/cluster_detection.py`, which looks for launchers, would take it for a
-        real slice.
+    Without a TPU, libtpu needs the variables of a slice's worker, and sets more itself. All of these changes are undone
+    at the end; otherwise child processes and `multiprocess/cluster_detection.py` would take this machine for a worker
+    of a real TPU slice.
     """
     if platform != "tpu":
         yield
@@ -83,14 +83,14 @@ def environment(platform: str) -> Iterator[None]:
 
 
 def _variables() -> dict[bytes, bytes]:
-    """The variables of the process, which a library may set without Python's knowledge."""
+    """The environment variables of the process, including those that a library has set, which `os.environ` lacks."""
     variables = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
     pairs = itertools.takewhile(lambda v: v is not None, (variables[i] for i in itertools.count()))
     return {name: value for name, _, value in [pair.partition(b"=") for pair in pairs if pair is not None]}
 
 
 _TPU = {"TPU_LOG_DIR": "disabled"}
-# Without a TPU, libtpu would query the metadata server for minutes, and allow only one process to load it.
+# Without a TPU and these variables, libtpu queries the metadata server for minutes, and only one process can load it.
 _NO_TPU = {
     **_TPU, "TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_MIN_LOG_LEVEL": "3",
     "TPU_STDERR_LOG_LEVEL": "3", "TPU_ACCELERATOR_TYPE": "v5litepod-4", "TPU_WORKER_HOSTNAMES": "localhost",
@@ -108,7 +108,7 @@ def load(plugin: Plugin, world: Any = None) -> Any:
     start(plugin)
     options: dict[str, Any] = {}
     if plugin.platform in ("cuda", "rocm"):
-        # Memory on demand: a notebook or a second process must be able to share the device.
+        # No preallocation of device memory, so several processes can share the device.
         options = {"platform_name": plugin.platform, "allocator": "default", "preallocate": False}
         if world is not None:
             options.update(node_id=world.rank, num_nodes=world.size)

@@ -1,4 +1,4 @@
-"""Re-exports the engine's profiler."""
+"""Re-exports the names of jaxlib's profiler that atled uses."""
 
 from jaxlib._profile_data import ProfileData, ProfileEvent, ProfilePlane
 from jaxlib._profiler import (

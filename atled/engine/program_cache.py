@@ -1,4 +1,4 @@
-"""Compiled programs, looked up in memory, then on disk, and compiled once if they are in neither."""
+"""The cache of compiled programs: lookups go to memory, then to disk; a program in neither is compiled once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ transforms: list[Any] = []  # names of user functions that transform modules; th
 
 
 def compiled(program: Program, where: Where, donated: tuple[int | None, ...] = (), module: Any = None) -> Any:
-    """The loaded executable of a program, from memory, from disk, or new."""
+    """The loaded executable of a program: from memory, from disk, or newly compiled."""
     if transforms:
         return compile_program(program, where, donated, module)[0]
     try:
@@ -61,7 +61,7 @@ def _from_disk_or_new(program: Program, name: str, where: Where, donated: tuple[
 
 
 def revived(header: dict[str, Any], blob: bytes, where: Where, options: Any = None) -> Any:
-    """Load a serialized executable; with options, for other devices."""
+    """Load a serialized executable for the devices of a placement, with the given compile options."""
     for kind in header["uses"]:
         register(kind)
     make_room()
@@ -70,8 +70,8 @@ def revived(header: dict[str, Any], blob: bytes, where: Where, options: Any = No
 
 
 def _compiled_by_one(program: Program, key: str, where: Where, donated: tuple[int | None, ...], module: Any) -> Any:
-    """A multi-process program, compiled by the first process that requests it, for all."""
-    from atled.engine.multiprocess import processes  # imported only with several processes
+    """The executable of a multi-process program: the first process that requests it compiles it for all of them."""
+    from atled.engine.multiprocess import processes  # imported only in multi-process runs
 
     fresh: list[Any] = []
 
@@ -91,7 +91,7 @@ _compiling_lock = threading.Lock()
 
 @contextlib.contextmanager
 def one_at_a_time(key: Any) -> Iterator[None]:
-    """A block that serializes threads: several threads with the same new program compile it once."""
+    """A `with` block that only one thread at a time runs for a key, so several threads compile a new program once."""
     with _compiling_lock:
         entry = _compiling.setdefault(key, [threading.RLock(), 0])
         entry[1] += 1

@@ -1,7 +1,7 @@
 """The progress bar of training, of loops with `progress=` and of downloads: values, speed, memory, remaining time.
 
-On a terminal and in a notebook it is redrawn in place, at most ten times a second. In a log file, the bar prints
-occasional lines. Values are shown when they are ready: the bar never waits for a device.
+A terminal redraws the bar in place at most ten times a second, a notebook five times; a log file gets a line every 30
+seconds. Values are shown when they are ready: the bar never waits for a device.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Progress:
     ) -> None:  # fmt: skip
         self.items, self.step, self.stop, self.label = items, start, stop, label
         self.values: dict[str, Any] = {}
-        self._tokens, self._count = tokens, 0  # tokens of a step, and of all steps
+        self._tokens, self._count = tokens, 0  # tokens per step, and tokens so far
         self._seen: collections.deque[tuple[float, int, int]] = collections.deque()  # (seconds, step, tokens)
         self._screen = _screen() if is_shown else None
         self._drawn, self._is_kept = -1e9, is_kept
@@ -55,7 +55,7 @@ class Progress:
         self.begin()
         try:
             items = iter(self.items)
-            while self.stop is None or self.step < self.stop:  # and consume no item beyond the end
+            while self.stop is None or self.step < self.stop:  # takes no item beyond the end
                 try:
                     item = next(items)
                 except StopIteration:
@@ -66,15 +66,15 @@ class Progress:
             self.close()
 
     def begin(self) -> None:
-        """Measure time from now on."""
+        """Start to measure speed, and draw the bar."""
         self._seen.clear()
         self._seen.append((time.perf_counter(), self.step, self._count))
         self._drawn = time.perf_counter()
-        if self._screen is not None and not isinstance(self._screen, _Lines):  # the first line comes later
+        if self._screen is not None and not isinstance(self._screen, _Lines):  # a log file gets no line at the start
             self._screen.draw(self)
 
     def advance(self, item: Any = None) -> None:
-        """One step more."""
+        """Count a step and its tokens, and redraw the bar if it is due."""
         self.step += 1
         if self._tokens is not None:
             tokens: Any = self._tokens(item) if callable(self._tokens) else self._tokens
@@ -82,7 +82,7 @@ class Progress:
         self._redraw()
 
     def reach(self, step: int) -> None:
-        """The bar at a step: it begins at zero, and ends at the last one. A compiled loop reports this way."""
+        """Set the step, from a compiled loop: step 0 opens the bar, step `stop` closes it."""
         if step == 0:
             self._screen = _screen()
             self.back_to(0)
@@ -100,15 +100,15 @@ class Progress:
             self._screen.draw(self)
 
     def back_to(self, step: int) -> None:
-        """Continue from an earlier step."""
+        """Continue from an earlier step, and restart the measurement of speed."""
         self.step = step
         self.begin()
 
     def show(self, **values: Any) -> None:
-        """Values to show from now on: numbers or arrays, which are read when the bar is drawn."""
+        """Set values to show: numbers or 0-d arrays, which are read when the bar is drawn."""
         for name, x in values.items():
             if isinstance(x, (Tracer, str, bytes, type(None))) or getattr(x, "ndim", 0):
-                raise TypeError(f"progress: {name} must be a number, or an array of one; got {describe(x)}.")
+                raise TypeError(f"progress: {name} must be a number or a 0-d array; got {describe(x)}.")
         self.values.update(values)
 
     def say(self, text: str) -> None:
@@ -117,7 +117,7 @@ class Progress:
             self._screen.say(text)
 
     def close(self) -> None:
-        """Draw the bar one last time, with current values; or erase it."""
+        """Draw the bar a last time with its current values, or erase it if it is not kept."""
         if self._screen is not None:
             self._note(time.perf_counter())
             if self._is_kept:
@@ -132,10 +132,10 @@ class Progress:
             self._seen.popleft()
 
     def parts(self) -> list[str]:
-        """The text beside the bar, most important first."""
+        """The texts beside the bar, most important first."""
         texts = []
         for name, x in list(self.values.items()):
-            if getattr(x, "is_deleted", bool)():  # it was donated
+            if getattr(x, "is_deleted", bool)():  # the array was donated
                 del self.values[name]
             elif not hasattr(x, "is_ready") or x.is_ready():
                 self.values[name] = x = float(np.asarray(x))
@@ -159,11 +159,11 @@ def progress(
     """Wraps an iterable with a progress bar: steps, values, speed, memory and remaining time.
 
     Args:
-        start: the number of the first step.
-        stop: the number of steps at the end; iteration ends there.
-        tokens: tokens per step, or a function of the batch.
-        label: a label in front of the bar.
-        show: whether to show the bar; for example, only on one of several processes.
+        start: number of the first step.
+        stop: step number at which iteration ends, by default after all items.
+        tokens: tokens per step, or a function that returns them for a batch.
+        label: text in front of the bar.
+        show: whether to show the bar; pass `process_index() == 0` to show it in one process only.
 
     `bar.show(loss=…)` sets values; arrays are read when the bar is drawn, if they are ready.
 
@@ -178,7 +178,7 @@ def progress(
 
 
 def short(x: float) -> str:
-    """A number in a few characters: 0.0312, 12.5k."""
+    """A number as short text: 0.0312, 12.5k."""
     if x != x or x in (float("inf"), float("-inf")):
         return str(x)
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -212,7 +212,7 @@ def memory() -> int:
 
 
 class _Terminal:
-    """One line, redrawn."""
+    """A bar on one line of a terminal, redrawn in place."""
 
     pause = REDRAW
 
@@ -228,7 +228,7 @@ class _Terminal:
 
 
 class _Lines:
-    """Line after line."""
+    """A bar that prints a new line for each update, for log files."""
 
     pause = LINES
 
@@ -243,7 +243,7 @@ class _Lines:
 
 
 class _Notebook:
-    """A notebook output that is updated in place."""
+    """A bar in the output of a notebook, updated in place."""
 
     pause = 2 * REDRAW
 
@@ -271,12 +271,12 @@ def _screen() -> Any:
         return _Notebook()
     try:
         return _Terminal() if sys.stderr.isatty() else _Lines()
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except (AttributeError, ValueError):  # stderr is None or closed
         return None
 
 
 def _write(text: str) -> None:
-    """Write to the terminal. If it is closed, training continues."""
+    """Write to stderr; errors are ignored, so training continues if the terminal is closed."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -288,7 +288,7 @@ def _head(bar: Progress) -> str:
 
 
 def text_of(bar: Progress, room: int, width: int = 24) -> str:
-    """The bar in one line of at most `room` characters: text that does not fit is dropped from the end."""
+    """The bar as a line of at most `room` characters; text at the end that does not fit is dropped."""
     text = _head(bar)
     width = min(width, room // 5)
     if bar.stop and width:
@@ -302,7 +302,7 @@ def text_of(bar: Progress, room: int, width: int = 24) -> str:
 
 
 def html_of(bar: Progress) -> str:
-    """The bar for a notebook."""
+    """The bar as HTML for a notebook."""
     about = "".join([f'<span style="margin-left:1.2em">{html.escape(p)}</span>' for p in bar.parts()])
     drawn = f'<progress style="width:14em;vertical-align:middle" max="{bar.stop}" value="{bar.step}"></progress> '
     return (

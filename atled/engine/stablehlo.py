@@ -1,7 +1,7 @@
-"""The builder over MLIR's bindings, through which ops are lowered to a StableHLO module.
+"""Lowers programs to StableHLO modules: the builder over MLIR's bindings.
 
-`Operation.create` with cached types and attributes costs a microsecond an op, a quarter of what the generated op
-classes or text would. `mlir_attributes.py` makes and keeps types and attributes.
+`Operation.create` with cached types and attributes (`mlir_attributes.py`) takes a microsecond per op, a quarter of the
+time of the generated op classes or of text.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ class Module:
         self.meshes: dict[Mesh, str] = {}
         self.locations: dict[Any, Any] = {}
         self.has_calls = True  # called programs become functions; otherwise their equations are inlined
-        self.is_spread = False  # over several devices
-        self.has_powers = False  # contains a `Pow`
+        self.is_spread = False  # whether the program runs on several devices
+        self.has_powers = False  # whether the program contains a `Pow`
         self.callbacks: list[Any] = []  # Python functions that the compiled program calls, by number
-        self.channels = 0  # one for each collective
-        self.alike = 0  # groups of values with the same sharding
+        self.channels = 0  # number of channels: one for each collective
+        self.alike = 0  # number of groups of values with the same sharding
         self.uses: set[str] = set()  # kinds of custom calls, whose targets must be registered before loading
 
     def function(self, program: Program, platform: str, is_nested: bool, manual: Mesh | None) -> str:
-        """The symbol of a program's function, emitted on first use: one for loops, one for the rest."""
+        """The symbol of a program's function, emitted on first use; calls inside regions use a second function."""
         key = (id(program), is_nested, manual)
         known = self.functions.get(key)
         if known is None:
@@ -92,13 +92,13 @@ class Module:
         return symbol
 
     def sharding(self, sharding: NamedSharding, t: ArrayType) -> Any:
-        """The sharding attribute of an array."""
+        """The MLIR attribute of an array's sharding."""
         stored = physical_sharding(sharding, t)
         return ir.Attribute.parse(self.sharding_text(stored.mesh, stored.spec, len(physical(t)[0])))
 
     def sharding_text(self, mesh: Mesh, spec: PartitionSpec, ndim: int, is_open: bool = False) -> str:
-        """The sharding attribute as text; with `is_open`, dimensions that the spec does not split may be split by the
-        partitioner.
+        """A sharding attribute as text; with `is_open`, the partitioner may split the dimensions that the spec does not
+        split.
         """
         parts = []
         for d in range(ndim):
@@ -176,8 +176,8 @@ class BlockBuilder:
         self.ip = ip
         self.is_nested = False  # inside a region of an operation, such as the body of a loop, or called from there
         self.manual: Mesh | None = None  # the mesh of the enclosing shard_map block
-        self.places: dict[Any, Value] = {}  # the axis indices of that mesh, if they are operands
-        self.constants: dict[Any, Value] = {}  # broadcasts of a scalar that are already in this block
+        self.places: dict[Any, Value] = {}  # axis -> the device's index along it, if that is an operand
+        self.constants: dict[Any, Value] = {}  # constants that are already in this block
         self.location = UNKNOWN
         self.token: Value | None = None  # the token of the last callback with an effect
 
@@ -315,7 +315,7 @@ class BlockBuilder:
 
     def map(self, f: Callable[..., Any], *operands: Value) -> Value:
         t = operands[0].type
-        if not t.shape or not self.on_one_cpu:  # the partitioner does not split it
+        if not t.shape or not self.on_one_cpu:  # the partitioner does not split a map
             return self.apply(f, *operands)
         scalars = [ArrayType((), v.type.dtype) for v in operands]
         region = self.region(scalars, lambda b, *xs: b.apply(f, *xs))
@@ -325,7 +325,7 @@ class BlockBuilder:
         self, program: Program, operands: Sequence[Value], is_closed: bool = False,
         composite: dict[str, Any] | None = None, marks: dict[str, str] | None = None,
     ) -> tuple[Value, ...]:  # fmt: skip
-        if not self.module.has_calls or self.places:  # functions do not see the values around their calls
+        if not self.module.has_calls or self.places:  # a function cannot use `places`, values of this block
             return tuple(lower(self, program, operands))  # type: ignore[arg-type]
         symbol = self.module.function(program, self.platform, self.is_nested, self.manual)
         if composite is not None:
@@ -358,7 +358,7 @@ class BlockBuilder:
         self, mesh: Mesh, axes: Sequence[Any], operands: Sequence[Value], ins: Sequence[PartitionSpec],
         outs: Sequence[PartitionSpec], types: Sequence[ArrayType], out_types: Sequence[ArrayType], body: Any,
     ) -> tuple[Value, ...]:  # fmt: skip
-        if mesh.size == 1:  # the partitioner does not run
+        if mesh.size == 1:  # the partitioner does not run for one device
             before, self.manual = self.manual, mesh
             try:
                 return tuple(body(self, *operands))
@@ -482,7 +482,7 @@ class BlockBuilder:
         return tuple(out)
 
     def waited(self) -> Value:
-        """The token of all effects so far: a number that the next callback takes, so that it runs later."""
+        """The token of all effects so far, a number that the next callback takes to run after them."""
         return self.token or self.constant(0, TOKEN)
 
 
@@ -495,7 +495,7 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
 
 
 class _Quiet(BlockBuilder):
-    """A builder of the same block whose location stays that of the op being lowered."""
+    """A builder of the same block that keeps the source location of the op being lowered."""
 
     __slots__ = ()
 
@@ -519,12 +519,11 @@ def build(
     program: Program, platform: str, donated: Sequence[int | None] = (), has_calls: bool = True, spread: Any = None,
     manual: Mesh | None = None,
 ) -> Module:  # fmt: skip
-    """The module of a program; `donated[i]` is the output that may reuse the buffer of input i.
+    """The module of a program; `donated[i]` is the output that may reuse the buffer of input i, or None.
 
-    With `manual`, the program is what each device of that mesh runs.
+    With `manual`, each device of that mesh runs the program on its shards.
     """
-    # The emitted module must depend only on the program: disk cache entries are shared by processes with other
-    # settings.
+    # The module must depend only on the program, because processes with other settings share disk cache entries.
     with lock, context, UNKNOWN, settings.override(narrow=False):
         module = Module(program.name)
         module.has_calls = has_calls
@@ -547,7 +546,7 @@ def build(
 
 
 def computation(module: Module) -> Any:
-    """A module as an unoptimized XLA computation."""
+    """The module as an unoptimized XLA computation."""
     text = module.module.operation.get_asm(enable_debug_info=True)
     return _jax.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
 

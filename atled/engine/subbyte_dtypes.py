@@ -1,4 +1,4 @@
-"""Reads values that are narrower than a byte: the device first converts them to a wider dtype."""
+"""Reads arrays of dtypes narrower than a byte, after converting them to a wider dtype on the device."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from atled.core.sharding import Placed
 from atled.core.types import ArrayType
 from atled.engine import executable, placement
 
-unpackers: dict[Placed, Any] = {}  # executables that read what is narrower than a byte
+unpackers: dict[Placed, Any] = {}  # executables that convert to a wider dtype
 
 
 def unpacked(buffer: Any) -> np.ndarray:
-    """Values narrower than a byte, converted on the device."""
+    """The values of a buffer whose dtype is narrower than a byte, as a NumPy array."""
     placed = buffer.aval
     kind = dtypes.kind(placed.dtype)
     wide = np.dtype({"i": np.int8, "u": np.uint8, "f": np.float32}[kind])

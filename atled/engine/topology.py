@@ -1,7 +1,7 @@
-"""Hardware you don't have: topologies described by name, to compile for ahead of time.
+"""Topologies: descriptions of hardware that is not attached, to compile for ahead of time.
 
-The accelerators' compilers are in their plugins and need no device. The compiled program cannot run here, but shows the
-memory, the operations and the communication of a program on each chip.
+The plugins contain the accelerators' compilers, which need no device. A program compiled for a topology cannot run, but
+shows its memory, its operations and its communication on each device.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _of_client: dict[Any, Topology] = {}
 
 @functools.cache
 def make(platform: str, chip: str, shape: tuple[int, ...], more: tuple[tuple[str, Any], ...]) -> Topology:
-    """The topology with these chips; cached, so equal requests return the same devices."""
+    """The topology of a platform with these chips; cached, so equal arguments return the same devices."""
     grid = "x".join(map(str, shape))
     name = f"tpu {chip}:{grid}" if platform == "tpu" else f"{platform} {chip} {grid}"
     plugin = next((p for p in plugins.installed() if p.platform == platform), None)
@@ -78,7 +78,7 @@ def _reason(error: Exception) -> str:
 
 
 def of(where: Where) -> Topology | None:
-    """The topology of a placement; None if its devices are real."""
+    """The topology that a placement's devices belong to, or None for attached devices."""
     return _of_client.get(devices_of(where)[0].client) if _of_client else None
 
 
@@ -107,7 +107,7 @@ class _Raw:
     def cost_analysis(self) -> dict[str, float]:
         try:
             return self._made.cost_analysis()
-        except EngineError:  # the CUDA plugin does not provide one
+        except EngineError:  # the CUDA plugin has no cost analysis
             return _jax.hlo_module_cost_analysis(client.clients()["cpu"], self._made.hlo_modules()[0])
 
 
@@ -151,12 +151,12 @@ def _explained(error: Exception, program: Program, topology: Topology) -> Except
 def _too_large(program: Program, topology: Topology, needed: str, there: str) -> MemoryError:
     return MemoryError(
         f"{program.name}: needs {needed} on each device of {topology.name}, which has {there}."
-        "\n  try: split more arguments over the mesh, donate those that are replaced, checkpoint, or a smaller batch."
+        "\n  try: shard more arguments, donate arguments that are replaced, use checkpoint, or use a smaller batch."
     )
 
 
 def size(n: float) -> str:
-    """A number of bytes as text.
+    """A number of bytes as text, with a binary unit.
 
     >>> size(95 * 2**30)
     '95.00 GiB'

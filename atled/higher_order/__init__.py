@@ -1,1 +1,1 @@
-"""Primitives that hold programs: calls, branches, loops, remat, custom derivatives, per-device programs."""
+"""Primitives that hold programs: calls, branches, loops, remat, custom derivatives and `shard_map`."""

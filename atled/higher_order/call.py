@@ -1,4 +1,4 @@
-"""`Call`: a program as one op. Transforming it transforms the program; results are cached on the program."""
+"""`Call`: a program as one op. Transforming a call transforms its program, which caches the transformed one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from atled.transforms.vmap import PartlyBatched, batch_program
 
 
 class Call(Op):
-    """Runs a program. Compiled as a separate function, once, however often it is called."""
+    """Runs a program, which becomes one function of the compiled module, however often it is called."""
 
     gives_tuple = True
     splits = True
@@ -54,7 +54,7 @@ class Call(Op):
         return self.program.output_types
 
     def lower(self, build: Any, *operands: Any) -> Any:
-        if has_effects(self.program):  # keeps the order with surrounding effects
+        if has_effects(self.program):  # to keep the order of effects inside and outside
             return tuple(build.inline(self.program, operands))
         return build.call(self.program, operands)
 
@@ -109,7 +109,7 @@ class Rule(Call):
 
 
 class TunedCall(Call):
-    """A call of a function with options of XLA. It runs as a launch, since a part of a program has no options."""
+    """A call of a function with XLA options. It is launched separately, since XLA's options are for a whole program."""
 
     compiler_options: Any
 
@@ -118,13 +118,13 @@ class TunedCall(Call):
 
     def lower(self, build: Any, *operands: Any) -> Any:
         raise ValueError(
-            f"jit: {self.program.name} has compiler_options, so it must not be part of another compiled function."
+            f"jit: {self.program.name} has compiler_options, so it cannot be part of another compiled function."
             "\n  try: pass compiler_options to the outermost jit."
         )
 
 
 def run_program(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
-    """Run a program: inlined while tracing, as one launch otherwise."""
+    """Run a program: inline it while tracing, else launch it."""
     return evaluate(program, operands) if type(state.base) is Recorder else bind(Call(program), *operands)
 
 
@@ -147,7 +147,7 @@ def has_effects(program: Program) -> bool:
 
 
 class Split:
-    """A program in two parts: `known` returns known outputs and residuals; `waiting` takes residuals and the rest."""
+    """A split program: `known` returns known outputs and residuals, `waiting` takes residuals and unknown inputs."""
 
     __slots__ = ("known", "known_outputs", "waiting")
 
@@ -158,7 +158,7 @@ class Split:
 
 
 def split_program(program: Program, is_known: tuple[bool, ...]) -> Split:
-    """Split a program by what can be computed from the known inputs alone."""
+    """Split a program into the part that depends only on known inputs, and the remaining part."""
     return program.memo(("split", is_known), lambda: _split(program, is_known))
 
 
@@ -184,7 +184,7 @@ def _split(program: Program, is_known: tuple[bool, ...]) -> Split:
 
 
 def _abstract(equations: Sequence[Equation]) -> tuple[list[Equation], dict[int, tuple[Var, Any]]]:
-    """Taped equations with concrete values replaced by variables, and those values."""
+    """A tape's equations with values replaced by variables, and a dict from id of a value to variable and value."""
     residuals: dict[int, tuple[Var, Any]] = {}
 
     def operand(x: Any) -> Any:

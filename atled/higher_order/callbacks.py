@@ -25,9 +25,9 @@ def pure_callback(
     """Call a Python function on NumPy arrays from inside compiled code.
 
     The function must have no side effects: it may be called any number of times, or not at all. Its result is checked
-    against `result_shape_dtypes`, a tree of `ShapeDtypeStruct`s or arrays. `vmap_method` selects how it is batched:
-    `"sequential"` calls it for each example, `"expand_dims"` and `"broadcast_all"` call it once, with one more leading
-    axis.
+    against `result_shape_dtypes`, a tree of `ShapeDtypeStruct`s or arrays. Under `vmap`, the
+    function is called for each example if `vmap_method` is `"sequential"`, or once for the batch, on arrays with a
+    leading batch axis, if it is `"expand_dims"` or `"broadcast_all"`.
 
     >>> import numpy as np, atled, atled.numpy as jnp
     >>> host = lambda x: np.sqrt(x).astype("float32")
@@ -48,7 +48,7 @@ def io_callback(
 ) -> Any:
     """Call a Python function with side effects from inside compiled code: exactly once, in program order.
 
-    Under `vmap` it is called for one example after another.
+    Under `vmap`, the function is called for one example after another.
 
     >>> import numpy as np, atled
     >>> rows = []
@@ -65,7 +65,7 @@ def io_callback(
 def effect_callback(
     callback: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], name: str, ordered: bool = False
 ) -> None:
-    """Call a function for its effect; arguments that are not arrays are passed unchanged."""
+    """Call a function for its side effect; arguments that are not arrays are passed unchanged."""
     _call(name, callback, None, tuple(args), kwargs, DEBUG[bool(ordered)], "sequential", is_mixed=True)
 
 
@@ -78,7 +78,7 @@ def _call(
         if not callable(callback):
             raise TypeError(f"{name}: expected a function; got {describe(callback)}.")
         if method is not None and method not in METHODS:
-            raise ValueError(f"{name}: vmap_method is one of {', '.join(METHODS)}; got {method!r}.")
+            raise ValueError(f"{name}: vmap_method must be one of {', '.join(METHODS)}; got {method!r}.")
         return _bind(name, callback, results, args, kwargs, effect, method, is_mixed)
     except Exception as error:
         raise errors.for_user(error)  # noqa: B904

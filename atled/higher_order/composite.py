@@ -1,4 +1,4 @@
-"""`composite`: a function under a name that the compiler may recognize and replace by its own implementation."""
+"""`composite`: a named function that the compiler may replace by its own implementation."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Composite(Call):
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """`decomposition` as one call in the compiled program, under a name with a namespace, such as "my.softmax".
+    """A function whose calls appear in the compiled program as one op, named with a namespace such as "my.softmax".
 
-    Arguments by position are arrays; those by name are constants and become attributes of the call, unless None.
+    Positional arguments are arrays. Keyword arguments are constants and become attributes of the call, unless None.
 
     >>> import atled.numpy as jnp
     >>> half = composite(lambda x, *, by: x / by, "my.divided")
@@ -73,7 +73,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 
 def _attribute(name: str, value: Any) -> Any:
-    """A constant in a form that can be compared and stored in a program."""
+    """A constant as a bool, a number, a string, or nested tuples of these."""
     if isinstance(value, (np.bool_, np.number)):
         value = value.item()
     if isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not isinstance(value, type)):

@@ -1,7 +1,7 @@
-"""`cond` and `switch`: one of several programs, chosen by a number.
+"""`cond` and `switch`: run one of several programs, chosen by an index.
 
 The branches take the same operands and return results of the same types. Values that a branch closes over become
-operands of all of them. If the index is batched, all branches run and each lane selects its result.
+operands of all branches. If the index is batched, all branches run and each lane selects its result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from atled.transforms.vmap import PartlyBatched, batch_program
 
 
 class Cond(Op):
-    """Runs the branch that its first operand selects; the others are the operands of all branches."""
+    """Runs the branch that its first operand, the index, selects; the other operands go to the branch."""
 
     gives_tuple = True
     splits = True
@@ -65,7 +65,7 @@ class Cond(Op):
         return first.output_types
 
     def lower(self, build: Any, index: Any, *operands: Any) -> Any:
-        if index.literal is not None:  # static, so the other branches need not be emitted
+        if index.literal is not None:  # a constant index: emit only its branch
             return tuple(build.inline(self.branches[int(np.clip(index.literal, 0, len(self.branches) - 1))], operands))
         types = list(self.branches[0].output_types)
         token = build.waited() if self.has_effect else None
@@ -121,7 +121,7 @@ class Cond(Op):
         rest = masks[1:]
         masked_branches = [mask_program(b, rest) for b in self.branches]
         is_linear = _any_of([p.is_linear for p in masked_branches])
-        # a result that is constant in a branch counts as discarded there
+        # a result that is constant in a branch counts as discarded in it
         rows = zip(is_linear, *[zip(p.is_linear, p.reaches) for p in masked_branches])
         reaches = tuple([max([SUMS if m != b else r for b, r in flags]) for m, *flags in rows])
         masked_branches = [mask_program(b, rest, reaches) for b in self.branches]
@@ -145,7 +145,7 @@ class Cond(Op):
         return PartlyBatched(bind(Cond(branches), index, *operands), with_axis)
 
     def _select(self, size: int, name: Any, batched: tuple[bool, ...], index: Any, operands: Sequence[Any]) -> Any:
-        """Run every branch on the whole batch and select each lane's result."""
+        """Run every branch on the whole batch, and select the result of each lane."""
         every = (True,) * len(self.branches[0].outputs)
         programs = [batch_program(b, batched, size, every, name)[0] for b in self.branches]
         out = evaluate(programs[0], operands)
@@ -156,7 +156,7 @@ class Cond(Op):
 
 
 def where_lanes(condition: Any, x: Any, y: Any) -> Any:
-    """x or y for each lane of a batch."""
+    """x where the condition of a lane is true, else y; the batch axis is axis 0."""
     dims = type_of(x).shape
     return elementwise.select(shape.broadcast(condition, dims, (0,)), x, y)
 
@@ -166,14 +166,14 @@ def _any_of(rows: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 
 
 def _residual_types(part: Any, waits: Sequence[bool]) -> list[ArrayType]:
-    """What a branch passes to its linear part: known outputs that are unknown in other branches, then residuals."""
+    """The types that a branch passes to its linear part: known outputs that other branches defer, then residuals."""
     types = iter(part.known.output_types)
     known = [next(types) if k else None for k in part.known_outputs]
     return [t for t, w in zip(known, waits) if t is not None and w] + list(types)
 
 
 def _slots(rows: Sequence[Sequence[ArrayType]]) -> list[ArrayType]:
-    """Types of the residual slots that all branches share: as many of each type as any branch needs."""
+    """The types of the residual slots that all branches share: of each type, as many as any branch needs."""
     count: dict[ArrayType, int] = {}
     for row in rows:
         for t in set(row):
@@ -182,7 +182,7 @@ def _slots(rows: Sequence[Sequence[ArrayType]]) -> list[ArrayType]:
 
 
 def _places(types: Sequence[ArrayType], slots: Sequence[ArrayType]) -> list[int]:
-    """The slot of each value."""
+    """The position in `slots` for each value of these types."""
     taken: set[int] = set()
     out = []
     for t in types:
@@ -230,8 +230,8 @@ def cond(
 ) -> Any:  # fmt: skip
     """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`, chosen when the compiled program runs.
 
-    Both functions return results of the same types. Under `vmap` with a `pred` for each lane, both run. The older form
-    with an operand for each function, `cond(pred, true_operand, true_fun, false_operand, false_fun)`, works too.
+    Both functions must return results of the same types. Under `vmap` with a batched `pred`, both run. The older form
+    with an operand for each function, `cond(pred, true_operand, true_fun, false_operand, false_fun)`, also works.
 
     >>> import atled.numpy as jnp
     >>> cond(True, lambda x: x + 1.0, lambda x: -x, jnp.float32(2.0))
@@ -254,7 +254,7 @@ def cond(
 
 
 def switch(index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...) -> Any:
-    """`branches[index](*operands)`; an index out of range is clamped to the nearest branch.
+    """`branches[index](*operands)`; an index out of range selects the first or the last branch.
 
     >>> import atled.numpy as jnp
     >>> switch(2, [jnp.sin, jnp.cos, jnp.exp], jnp.float32(0.0))
@@ -308,7 +308,7 @@ def _bind_branches(name: str, index: Any, functions: Sequence[Callable[..., Any]
 
     recorded = [record_tree(f, structure, types) for f in functions]
     check_same_trees(name, _labels(name, functions), recorded)
-    # what any branch closes over is an operand of all
+    # values that a branch closes over are operands of all branches
     captured: dict[int, Any] = {id(x): x for r in recorded for x in r.captured}
     out_types = [_common_type(types) for types in zip(*[r.program.output_types for r in recorded])]
     kinds = [type_of(x) for x in captured.values()]
@@ -322,7 +322,7 @@ def runs_in_python() -> bool:
 
 
 def _labels(name: str, functions: Sequence[Callable[..., Any]]) -> list[str]:
-    """The names of branches in messages: function names, or source locations if the names are equal."""
+    """The names of branches in messages: those of the functions if they differ, else `true_fun` or `branch 0`."""
     names = [getattr(f, "__name__", "<lambda>") for f in functions]
     if len(set(names)) == len(names) and "<lambda>" not in names:
         return names
@@ -330,7 +330,7 @@ def _labels(name: str, functions: Sequence[Callable[..., Any]]) -> list[str]:
 
 
 class Recorded:
-    """A function of trees as a program: its captured inputs come first."""
+    """A function of trees as a program, whose first inputs are the captured ones, and the tree of its result."""
 
     __slots__ = ("captured", "program", "structure")
 
@@ -348,7 +348,7 @@ def record_tree(f: Callable[..., Any], structure: tree.TreeDef, types: Sequence[
         out, out_structure = tree.flatten(result)
         for x in out:
             if not isinstance(x, Array):
-                type_of(x)  # raises if it is not a number
+                type_of(x)  # raises if x is no array or number
         its_structure.append(out_structure)
         return out
 
@@ -369,12 +369,12 @@ def _with_inputs(r: Recorded, order: list[int], types: list[ArrayType], wanted: 
 
 
 def _common_type(types: Sequence[ArrayType]) -> ArrayType:
-    """The common type of a result: weak types yield to strong ones."""
+    """The common type of a result: the first strong one, else the first."""
     return next((t for t in types if not t.weak), types[0])
 
 
 def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorded]) -> None:
-    """Raise if branches give results of different trees or types."""
+    """Raise if branches return results of different trees or types."""
     first = recorded[0]
     for other, label in zip(recorded[1:], names[1:]):
         if first.structure != other.structure:
@@ -384,7 +384,7 @@ def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorde
                     f"{name}: the branches must return the same tree; {names[0]} gives {first.structure}, "
                     f"{label} gives {other.structure}."
                     f"\n  The first difference: result{path} is {one} from {names[0]}, and {another} from {label}.",
-                    "return the same number of arrays from each, with zeros where a branch has none.",
+                    "return the same tree from each branch, with zeros where it has no value.",
                 )
             )
         rows = list(zip(first.program.output_types, other.program.output_types))
@@ -400,7 +400,7 @@ def check_same_trees(name: str, names: Sequence[str], recorded: Sequence[Recorde
             a, b = next((a, b) for a, b in rows if (a.shape, a.dtype) != (b.shape, b.dtype))
             widest = max(a.dtype, b.dtype, key=lambda d: "biufck".index(dtypes.kind(d)))
             way_out = (
-                f"x.astype({widest.name!r}), or a number of that kind."
+                f"x.astype({widest.name!r}), or a Python number of that kind."
                 if a.shape == b.shape
                 else "numpy.zeros_like(x)."
             )

@@ -1,5 +1,5 @@
-"""What a function with custom derivatives is in a program: a `Call` that also holds its rules. A rule is recorded when
-a transform first needs it (`LazyProgram`). `custom_derivatives.py` has the functions that users call.
+"""The ops for functions with custom derivatives: calls that also hold the rules. A rule is recorded when a transform
+first needs it (`LazyProgram`). `custom_derivatives.py` has the public functions.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class LazyProgram:
         return run_program(self.program, operands)
 
     def of(self, has_tangent: tuple[bool, ...]) -> LazyProgram:
-        """The program for a pattern of nonzero tangents: the same program for every pattern."""
+        """The program for a pattern of nonzero tangents; here it is the same for all patterns."""
         return self
 
     def then(self, change: Callable[[Program], Program]) -> LazyProgram:
-        """Apply a change to the program, lazily."""
+        """A lazy program that applies `change` to this one."""
         return self.each(lambda _, program: change(program))
 
     def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> LazyProgram:
-        """Like `then`, for a change that depends on the pattern of tangents; here all are nonzero."""
+        """Like `then`, but `change` also takes the pattern of nonzero tangents, which is `()` here."""
         return LazyProgram(lambda: change((), self.program))
 
 
@@ -62,17 +62,17 @@ class ByPattern(LazyProgram):
 
     @property
     def program(self) -> Program:
-        raise NotImplementedError("a rule with symbolic zeros has one program for each pattern of tangents.")
+        raise NotImplementedError("a rule with symbolic zeros has one program for each pattern of nonzero tangents.")
 
     def of(self, has_tangent: tuple[bool, ...]) -> LazyProgram:
-        """The program for a pattern of tangents."""
+        """The program for a pattern of nonzero tangents."""
         program = self._known.get(has_tangent)
         if program is None:
             program = self._known[has_tangent] = self._of(has_tangent)
         return program
 
     def each(self, change: Callable[[tuple[bool, ...], Program], Program]) -> LazyProgram:
-        """Apply a change to the program of each pattern, lazily."""
+        """Lazy programs that apply `change` to the program of each pattern."""
         return ByPattern(lambda pattern: self.of(pattern).then(lambda program: change(pattern, program)))
 
 
@@ -86,7 +86,7 @@ class CallableProgram(LazyProgram):
         self._function = function
 
     def run(self, operands: Sequence[Any]) -> Sequence[Any]:
-        before, state.source = state.source, None  # the function's own lines
+        before, state.source = state.source, None  # equations get the function's own lines
         try:
             return self._function(*operands)
         finally:
@@ -96,11 +96,11 @@ class CallableProgram(LazyProgram):
 class CustomJvp(Call):
     """A call with a forward-mode rule: a program from primals and their tangents to results and their tangents."""
 
-    selects = True  # type: ignore[assignment]  # for all that is known of the rule
+    selects = True  # type: ignore[assignment]  # the rule might select
     unlowered = ("rule", "captured")
-    masked = Op.masked  # masks go through plain calls, which would lose the rule
+    masked = Op.masked  # `Call.masked` makes a plain call, without the rule
     rule: LazyProgram
-    captured: int  # the number of leading operands that the function closes over
+    captured: int  # the number of leading operands, which the function closes over
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         n = self.captured
@@ -171,14 +171,14 @@ class CustomVjp(Call):
 
 
 class Pullback(Op):
-    """The tangents of a function that has only a reverse-mode rule: can be transposed, but not run."""
+    """The map from tangents to tangents for a reverse-mode rule: it can be transposed, but not run."""
 
     gives_tuple = True
     splits = True
     unlowered = ("backward",)
     backward: LazyProgram
     residuals: int
-    is_moved: tuple[bool, ...]  # which inexact operands of the function have a tangent
+    is_moved: tuple[bool, ...]  # whether each inexact operand of the function has a tangent
     types: tuple[ArrayType, ...]
 
     def result_type(self, *types: ArrayType) -> tuple[ArrayType, ...]:
@@ -199,7 +199,7 @@ class Pullback(Op):
         residuals = operands[: self.residuals]
         given = [*residuals, *[instantiate(c) for c in cotangent]]
         if type(state.base) is Recorder and type(self.backward) is not CallableProgram:
-            back = bind(Rule(self.backward.program), *given)  # tangents may have masks when this program runs
+            back = bind(Rule(self.backward.program), *given)  # cotangents may have masks when this program runs
         else:
             with users_rule():
                 back = self.backward.run(given)
@@ -232,7 +232,7 @@ def is_moving(t: ArrayType) -> bool:
 
 
 def spread_tangents(tangents: Sequence[Any], types: Sequence[ArrayType]) -> tuple[Any, ...]:
-    """Tangents of inexact results, at their positions among all results."""
+    """A tangent for each result: the given ones for inexact results, symbolic zeros for others."""
     return with_zeros([is_moving(t) for t in types], tangents, types)
 
 
@@ -243,11 +243,11 @@ def _refuse_captured(kind: str, name: str, tangents: Sequence[Any]) -> None:
 
 
 def closes_over(kind: str, name: str, what: str) -> errors.UnexpectedTracerError:
-    """The error for a function that closes over a value that it must not capture."""
-    says = f"{kind}: {name} closes over {what}, and its rule does not say how."
+    """The error for a function or rule that closes over a value that is being transformed."""
+    says = f"{kind}: {name} closes over {what}, which its rule does not take as an argument."
     return errors.UnexpectedTracerError(errors.explained(says, f"make it an argument of {name}."))
 
 
 def _forward_mode() -> TypeError:
-    says = "custom_vjp: forward mode (jvp) cannot go through a function with a reverse-mode rule only."
-    return TypeError(errors.explained(says, "custom_jvp, which gives both modes."))
+    says = "custom_vjp: forward mode (jvp) cannot differentiate a function that has only a reverse-mode rule."
+    return TypeError(errors.explained(says, "custom_jvp, which supports both modes."))

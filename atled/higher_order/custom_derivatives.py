@@ -1,9 +1,9 @@
 """Functions with custom derivatives: `custom_jvp` and `custom_vjp`.
 
-Called on concrete values, such a function just runs. When the function is differentiated, its rule runs instead. In a
-program, the function is a `Call` that also holds its rules; a rule is traced when a transform first needs it. Values
-that the function closes over become operands without a derivative; closing over a value that is being differentiated is
-an error.
+Called on concrete values, such a function runs unchanged. When the function is differentiated, its rule runs instead.
+In a program, the function is a `Call` that also holds its rules; a rule is traced when a transform first needs it.
+Values that the function closes over become operands without a derivative; closing over a value that is being
+differentiated raises an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from atled.transforms.vmap import BatchTracer
 
 
 class Custom:
-    """Base of the decorators: handles non-differentiable arguments and calls."""
+    """The base class of the decorators, which handles non-differentiable arguments and calls."""
 
     kind = "custom"
 
@@ -65,10 +65,10 @@ class Custom:
         return self if instance is None else functools.partial(self, instance)
 
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, defaults filled in."""
+        """All arguments as a tuple, including defaults."""
         if self.signature is None:
             if kwargs:
-                raise TypeError(f"{self.kind}: {self.name} takes its arguments by position.")
+                raise TypeError(f"{self.kind}: {self.name} has no signature, so pass arguments by position.")
             return args
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -90,7 +90,7 @@ class Custom:
         interpreter = responsible(call.leaves)
         if interpreter.level == 0:
             out = self.fun(*args)
-            if state.level and any([_is_differentiated(x) for x in tree.leaves(out)]):  # an impossible argument value
+            if state.level and any([_is_differentiated(x) for x in tree.leaves(out)]):  # it closes over a tracer
                 raise closes_over(self.kind, self.name, "a value that is being differentiated")
             return out
         self.check_rule()
@@ -104,7 +104,7 @@ class Custom:
         raise NotImplementedError
 
     def check_given(self, interpreter: Jvp, values: Sequence[Any]) -> None:
-        """Raise if a rule's result has a tracer that its arguments do not have: the rule closes over it."""
+        """Raise if a rule returns a tracer that it closes over; its arguments have been unwrapped."""
         for x in values:
             if isinstance(x, Tracer) and x.interpreter.level >= interpreter.level:
                 doing = "batched" if isinstance(x, BatchTracer) else "differentiated"
@@ -124,7 +124,7 @@ def _is_differentiated(x: Any) -> bool:
 
 
 class Arguments:
-    """The arguments of one call: static values that rules get unchanged, and the leaves of the others."""
+    """The arguments of one call: the non-differentiable ones, and the leaves of the other arguments."""
 
     def __init__(self, custom: Custom, args: tuple[Any, ...]) -> None:
         self.custom = custom
@@ -144,15 +144,15 @@ class Arguments:
         self.out_structure: tree.TreeDef | None = None
 
     def merged(self, leaves: Sequence[Any]) -> list[Any]:
-        """All arguments, with other leaves."""
+        """All arguments, rebuilt with these leaves."""
         return merged(self.is_fixed, self.fixed, self.structure.unflatten(list(leaves)))
 
     def function(self, *leaves: Any) -> list[Any]:
-        """The function itself, on leaves."""
+        """Call the function with these leaves; returns the leaves of its result."""
         return self.outputs(self.custom.fun(*self.merged(leaves)))
 
     def outputs(self, out: Any, who: str = "") -> list[Any]:
-        """The leaves of the result; raises if its tree is not that of earlier calls."""
+        """The leaves of a result; raises if its tree differs from that of an earlier call."""
         leaves, structure = tree.flatten(out)
         if self.out_structure is not None and structure != self.out_structure:
             raise TypeError(
@@ -187,7 +187,7 @@ class custom_jvp(Custom):  # noqa: N801
     """A function with a custom derivative rule, for forward and reverse mode.
 
     The rule takes primals and tangents, both as tuples, and returns the result and its tangent, which must be linear
-    in the tangents. Arguments in `nondiff_argnums` come first, unchanged.
+    in the tangents. The rule gets arguments in `nondiff_argnums` first, unchanged.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.custom_jvp
@@ -209,20 +209,20 @@ class custom_jvp(Custom):  # noqa: N801
         if self.rule is None:
             raise AttributeError(
                 f"custom_jvp: {self.name} must have a rule before it is differentiated; it has none yet."
-                f"\n  try: @{self.name}.defjvp above the function that is the rule."
+                f"\n  try: decorate the rule with @{self.name}.defjvp."
             )
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Set the rule: `jvp(*nondiff, primals, tangents)` gives the result and its tangent.
+        """Set the rule: `jvp(*nondiff, primals, tangents)` returns the result and its tangent.
 
-        With `symbolic_zeros`, tangents that are known to be zero are passed as `SymbolicZero`, and may be returned as
-        such.
+        With `symbolic_zeros`, tangents that are known to be zero are passed as `SymbolicZero`, and the rule may
+        return one.
         """
         self.rule, self.is_symbolic = jvp, symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set a rule for each argument: `jvp(tangent, result, *primals)`; None for those without a derivative."""
+        """Set a rule for each argument, `jvp(tangent, result, *primals)`, or None if its derivative is zero."""
 
         def rule(*args: Any) -> Any:
             *_, primals, tangents = args
@@ -249,7 +249,7 @@ class custom_jvp(Custom):  # noqa: N801
     def apply_rule(
         self, call: Arguments, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """The rule's results and tangents, flat and checked. Integers have tangents of dtype float0."""
+        """The leaves of the rule's result and of its tangent, checked. The rule gets float0 tangents for integers."""
         assert self.rule is not None
         shown = [
             SymbolicZero(t.type) if self.is_symbolic and type(t) is Zero
@@ -305,9 +305,9 @@ class custom_jvp(Custom):  # noqa: N801
 class custom_vjp(Custom):  # noqa: N801
     """A function with a custom reverse-mode rule, in two parts.
 
-    `fwd(*args)` returns the result and residuals, any tree that `bwd` needs; `bwd(residuals, cotangent)` returns a
-    tuple with a cotangent for each argument, None for zero. Arguments in `nondiff_argnums` are Python values: `fwd`
-    gets them at their positions, `bwd` first.
+    `fwd(*args)` returns the result and the residuals, a tree of values for `bwd`. `bwd(residuals, cotangent)` returns a
+    tuple with a cotangent for each argument, or None for zero. Arguments in `nondiff_argnums` are Python values: `fwd`
+    gets them at their positions, `bwd` before the residuals.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.custom_vjp
@@ -337,10 +337,10 @@ class custom_vjp(Custom):  # noqa: N801
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Set the rule: `fwd(*args)` gives (result, residuals), `bwd(*nondiff, residuals, cotangent)` cotangents.
+        """Set the rule: `fwd(*args)` returns (result, residuals), `bwd(*nondiff, residuals, cotangent)` the cotangents.
 
-        With `symbolic_zeros`, each array is passed to `fwd` as a `CustomVJPPrimal`, which says whether it is being
-        differentiated.
+        With `symbolic_zeros`, `fwd` gets each array as a `CustomVJPPrimal`, with a flag for whether it is being
+        differentiated. `optimize_remat` has no effect.
         """
         self.fwd, self.bwd, self.is_symbolic = fwd, bwd, symbolic_zeros
 
@@ -363,7 +363,7 @@ class custom_vjp(Custom):  # noqa: N801
     def run_forward(
         self, call: Arguments, primals: Sequence[Any], is_moved: Sequence[bool]
     ) -> tuple[list[Any], _Residuals]:
-        """The results and residuals of `fwd`, flat and checked."""
+        """The leaves of the result of `fwd`, checked, and its residuals."""
         assert self.fwd is not None
         if self.is_symbolic:
             primals = [CustomVJPPrimal(x, m) for x, m in zip(primals, is_moved)]
@@ -371,7 +371,7 @@ class custom_vjp(Custom):  # noqa: N801
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(
                 f"custom_vjp: fwd of {self.name} must return a pair (result, residuals); got {describe(pair)}."
-                "\n  try: return result, None if bwd needs nothing."
+                "\n  try: return result, None if bwd needs no residuals."
             )
         return call.outputs(pair[0], "fwd"), _Residuals(pair[1])
 
@@ -406,7 +406,7 @@ class custom_vjp(Custom):  # noqa: N801
         self, call: Arguments, kept: _Residuals, kept_types: Sequence[ArrayType], types: Sequence[ArrayType],
         out_types: Sequence[ArrayType],
     ) -> CallableProgram:  # fmt: skip
-        """`bwd`, from the arrays among the residuals and cotangents to cotangents."""
+        """`bwd` as a function of flat arrays: from the residuals' arrays and the cotangents to cotangents."""
         n = len(kept_types)
 
         def f(*operands: Any) -> list[Any]:
@@ -448,7 +448,7 @@ class custom_vjp(Custom):  # noqa: N801
 
 
 class _Residuals:
-    """The residual tree that `fwd` passes to `bwd`: its arrays, and the other leaves unchanged."""
+    """The residual tree that `fwd` passes to `bwd`, separated into arrays and other leaves."""
 
     def __init__(self, found: Any) -> None:
         self.leaves, self.structure = tree.flatten(found)
@@ -466,7 +466,7 @@ class _Residuals:
 
 
 def _cotangents(custom: custom_vjp, found: Any, structure: tree.TreeDef) -> list[Any]:
-    """The leaves of one argument's cotangent; None stands for zeros of a whole subtree."""
+    """The leaves of one argument's cotangent, or of zeros if the whole cotangent is None."""
     if found is None:
         return [None] * structure.num_leaves
     try:

@@ -1,8 +1,8 @@
 """Sums of matrix products over the steps of a loop, computed after the loop as one product.
 
 The cotangent of a weight that a loop uses in every step is a sum over the steps of small matrix products. If the
-factors are stored, one large product over all steps computes it at once: faster, and without an accumulator that is
-read and written in every step.
+factors are stored, one large product over all steps computes this sum. This is faster, and avoids an accumulator that
+every step reads and writes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from atled.ops import contraction, elementwise, shape
 
 
 class Term(NamedTuple):
-    """A dot product in every step, and the axis order of its result."""
+    """A dot product in every step, and the transpositions of its result."""
 
     op: contraction.DotGeneral
     left: Var
@@ -23,7 +23,7 @@ class Term(NamedTuple):
     orders: tuple[tuple[int, ...], ...] = ()
 
     def over_steps(self, left: Any, right: Any) -> Any:
-        """The sum over the steps, from factors that are stacked on a first axis."""
+        """The sum of the product over the steps, given the factors stacked along axis 0."""
         up = lambda axes: tuple([a + 1 for a in axes])  # noqa: E731
         (xc, yc), (xb, yb) = self.op.contracting, self.op.batch_axes
         contracting, batch = ((0, *up(xc)), (0, *up(yc))), (up(xb), up(yb))
@@ -34,9 +34,9 @@ class Term(NamedTuple):
 
 
 def late_terms(program: Program, outputs: Sequence[Any], constants: Sequence[Var], free: set[Var]) -> list[list[Term]]:
-    """For some outputs of a step, the products whose sum it is; none if accumulating step by step is cheaper.
+    """The products that sum to each of these outputs of a step; none if storing their factors takes too much memory.
 
-    `constants` are the same in every step; the factors in `free` are stacked already.
+    The variables in `constants` are the same in every step; those in `free` are already stacked.
     """
     producers = {v: e for e in program.equations for v in e.results}
     uses: dict[Any, int] = {}
@@ -68,7 +68,7 @@ def late_terms(program: Program, outputs: Sequence[Any], constants: Sequence[Var
 
 
 def sums(late: Sequence[Sequence[Term]], stack: Callable[[Var], Any]) -> list[Any]:
-    """The sums over the steps, from the stacks of the factors."""
+    """The sum over the steps for each list of products, or None; `stack` returns the stacked values of a factor."""
     out = []
     for terms in late:
         total = None

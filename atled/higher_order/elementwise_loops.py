@@ -1,9 +1,9 @@
 """`Looped`: elementwise functions made of loops, and their derivatives of every order.
 
-A loop of many steps is cheap in forward mode, but reverse mode would store every step. An elementwise function does
-not need reverse mode: its derivative is a factor for each operand. The factor is another `Looped`, the same loop in
-forward mode, and so on; a closed-form derivative is used where it is known. Everything is computed in double
-precision, so that results in lower precision are accurate to the last digit, also in the tails.
+Reverse mode of a loop stores every step. An elementwise function does not need reverse mode: its derivative is a factor
+for each operand. The factor is another `Looped`, which runs the loop in forward mode, and so on for higher derivatives;
+known closed forms are used instead. All computation is in double precision, so float32 results are accurate to the last
+digit, also in the tails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from atled.transforms.grad import jvp
 
 
 class Looped(Elementwise):
-    """The derivative of `compute`, of order `orders[i]` with respect to each operand i."""
+    """The partial derivative of `compute` of order `orders[i]` in each operand i; with zeros, `compute` itself."""
 
     takes = "f"
     is_fusible = False
@@ -34,13 +34,13 @@ class Looped(Elementwise):
         raise NotImplementedError
 
     def slope(self, i: int) -> Callable[..., Any] | None:
-        """The closed-form derivative of `compute` in operand i, as a transformable function; None if unknown."""
+        """The closed-form derivative of `compute` in operand i, as a transformable function, or None."""
         return None
 
     def lower(self, build: Any, *operands: Any) -> Any:
         f = in_double(partial_derivative(self.compute, self.orders))
         spread = spread_all(build, self, operands)
-        program = record_closed(lambda *xs: (f(*xs),), [x.type for x in spread], self.name)  # with its tables
+        program = record_closed(lambda *xs: (f(*xs),), [x.type for x in spread], self.name)  # tables become constants
         return build.inline(program, spread)[0]
 
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:
@@ -52,7 +52,7 @@ class Looped(Elementwise):
 
 
 def partial_derivative(f: Callable[..., Any], orders: Sequence[int]) -> Callable[..., Any]:
-    """A derivative of an elementwise function by forward mode: of order `orders[i]` with respect to operand i."""
+    """The partial derivative of an elementwise function, of order `orders[i]` in each operand i, by forward mode."""
     for i, count in enumerate(orders):
         for _ in range(count):
             f = _once(f, i)
@@ -69,7 +69,7 @@ def _once(f: Callable[..., Any], i: int) -> Callable[..., Any]:
 
 
 def in_double(f: Callable[..., Any]) -> Callable[..., Any]:
-    """An elementwise function computed in double precision, whatever the precision of its operands."""
+    """The elementwise function computed in double precision; the result has the dtype of the first operand."""
 
     def apply(*xs: Any) -> Any:
         dtype = type_of(xs[0]).dtype

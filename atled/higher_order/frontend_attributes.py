@@ -1,4 +1,4 @@
-"""Frontend attributes: hints to the compiler on an operation or a function call, without semantic effect."""
+"""Frontend attributes: hints to the compiler on an operation or a function call, which do not change results."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def marks_of(given: dict[str, Any]) -> Marks:
 
 
 def marked_call(f: Callable[..., Any], marks: Marks) -> Callable[..., Any]:
-    """The function as one call with frontend attributes; positional and keyword arguments are arrays."""
+    """A function that runs `f` as one call with frontend attributes; all its arguments must be arrays."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = tree.flatten((args, kwargs))

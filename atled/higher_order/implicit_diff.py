@@ -1,6 +1,6 @@
 """Implicit differentiation: solutions of equations, differentiated independently of the solver.
 
-`custom_linear_solve` solves A x = b: its derivative and its transpose are solves with A and with the transpose of A.
+`custom_linear_solve` solves A x = b: its derivative is a solve with A, its transpose one with the transpose of A.
 `custom_root` solves f(x) = 0 and uses the implicit function theorem.
 """
 
@@ -25,7 +25,7 @@ from atled.transforms.vmap import batch_program
 
 
 class LinearSolve(Op):
-    """x with A x = b, found by a program. Operands: constants of all programs, then b."""
+    """x with A x = b, computed by the program `solve`. Operands: the constants of all programs, then b."""
 
     gives_tuple = True
     splits = True
@@ -59,14 +59,14 @@ class LinearSolve(Op):
 
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
         if any([tape.owns(x) for x in operands[: self.constants]]):
-            raise TypeError("custom_linear_solve: it is linear in b only.")
+            raise TypeError("custom_linear_solve: it is linear only in b, but another operand has a tangent here.")
         return tape.write(self, operands)
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         n = self.constants
         if self.transpose_solve is None or self.transpose_matvec is None:
             raise TypeError(
-                "custom_linear_solve: reverse mode needs a solution of the transposed equation."
+                "custom_linear_solve: reverse mode needs a solver of the transposed equation."
                 "\n  try: custom_linear_solve(..., transpose_solve=...), or symmetric=True."
             )
         turned = LinearSolve(n, self.transpose_matvec, self.transpose_solve, self.matvec, self.solve)
@@ -97,10 +97,10 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """x with `matvec(x) = b`, where `matvec` is linear, by `solve(matvec, b)`, which need not be differentiable.
+    """Solve `matvec(x) = b` for a linear `matvec`, by `solve(matvec, b)`, which need not be differentiable.
 
-    `transpose_solve(vecmat, b)` solves the transposed equation, for reverse mode; with `symmetric=True` it is the same
-    equation.
+    Reverse mode needs `transpose_solve(vecmat, b)`, which solves the transposed equation, or `symmetric=True`, which
+    uses `solve` for both.
 
     >>> import atled, atled.numpy as jnp
     >>> A = jnp.array([[2.0, 0.0], [1.0, 4.0]])
@@ -110,7 +110,7 @@ def custom_linear_solve(
     Array([0.375, 0.25 ], dtype=float32)
     """
     if has_aux:
-        raise NotImplementedError("custom_linear_solve: has_aux is not supported; return auxiliary values from solve.")
+        raise NotImplementedError("custom_linear_solve: has_aux is not supported; compute them from the solution.")
     try:
         return _linear_solve(matvec, b, solve, transpose_solve, symmetric)
     except Exception as error:
@@ -150,7 +150,7 @@ def _linear_solve(matvec: Any, b: Any, solve: Any, transpose_solve: Any, symmetr
 
 
 def _over(r: Recorded, order: list[int], constants: list[ArrayType], types: list[ArrayType]) -> Program:
-    """A traced function that takes the captured values of all functions."""
+    """The program of a function that takes the captured values of all functions and casts results to `types`."""
     mine = [order.index(id(x)) for x in r.captured]
     n = len(order)
 
@@ -168,11 +168,10 @@ def custom_root(
     tangent_solve: Callable[[Callable[[Any], Any], Any], Any],
     has_aux: bool = False,
 ) -> Any:
-    """x with `f(x) = 0`, by `solve(f, initial_guess)`, which need not be differentiable.
+    """Solve `f(x) = 0` by `solve(f, initial_guess)`, which need not be differentiable.
 
-    Derivatives with respect to values that `f` closes over come from the implicit function theorem; `tangent_solve(g,
-    y)` finds x with
-    `g(x) = y` for a linear `g`.
+    Derivatives with respect to values that `f` closes over come from the implicit function theorem, by
+    `tangent_solve(g, y)`, which solves `g(x) = y` for a linear `g`.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled import lax
@@ -182,7 +181,7 @@ def custom_root(
     0.25
     """
     if has_aux:
-        raise NotImplementedError("custom_root: has_aux is not supported; return auxiliary values from solve.")
+        raise NotImplementedError("custom_root: has_aux is not supported; compute auxiliary values from the solution.")
     try:
         return _root(f, initial_guess, solve, tangent_solve)
     except Exception as error:
@@ -199,7 +198,7 @@ def _root(f: Any, guess: Any, solve: Any, tangent_solve: Any) -> Any:
     n = len(constants)
 
     def of(values: Sequence[Any]) -> Callable[[Any], Any]:
-        """f, with other values for its captured arrays."""
+        """`f`, with these values for the arrays that it closes over."""
         return lambda x: residual.structure.unflatten(list(evaluate(residual.program, [*values, *tree.leaves(x)])))
 
     def find(*operands: Any) -> list[Any]:
@@ -217,7 +216,7 @@ def _root(f: Any, guess: Any, solve: Any, tangent_solve: Any) -> Any:
         x = list(bind(op, *inputs))
         values = inputs[k : k + n]
         every = [Zero(type_of(v).tangent()) if type_of(v).tangent().kind == "0" else next(given) for v in inputs]
-        speeds = every[k : k + n]  # how `solve` finds the root does not matter, nor what it closes over
+        speeds = every[k : k + n]  # the root does not depend on the arrays that `solve` closes over
         has = tuple([type(t) is not Zero for t in speeds])
         derivative, _ = jvp_program(
             residual.program, (*has, *[False] * len(x)), (True,) * len(residual.program.outputs)

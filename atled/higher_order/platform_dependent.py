@@ -1,6 +1,6 @@
-"""`platform_dependent`: one of several functions, chosen by the platform that the program is compiled for.
+"""`platform_dependent`: run one of several functions, chosen by the platform that the program is compiled for.
 
-The platform is known at lowering, so `Cond` emits only the selected branch.
+The platform is known when the program is lowered, so `Cond` emits only the selected branch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from atled.higher_order.cond import choose
 
 
 class PlatformIndex(Op):
-    """The index of the platform in `names`, or the next index for the default if it is not there."""
+    """The index of the compiled program's platform in `names`; if it is missing, `len(names)`, for the default."""
 
     names: tuple[str, ...]
     has_default: bool
@@ -48,7 +48,7 @@ def _place(names: Sequence[str], has_default: bool, platform: str) -> int:
 
 
 def _platform_here(leaves: Sequence[Any]) -> str:
-    """The platform of the arrays, or else the default platform."""
+    """The platform of the first array that has one, else the default platform."""
     for x in leaves:
         while isinstance(x, Tracer) and hasattr(x, "primal"):
             x = x.primal  # type: ignore[attr-defined]
@@ -61,9 +61,9 @@ def _platform_here(leaves: Sequence[Any]) -> str:
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """`per_platform[name](*args)` for the platform that runs it, such as cpu, cuda, rocm or tpu; else `default(*args)`.
+    """Call the function given for the platform, such as `cpu=f`, `cuda=f`, `rocm=f` or `tpu=f`, or else `default`.
 
-    While tracing, all functions are traced, and must return results of the same types.
+    Under `jit`, all functions are traced, and must return results of the same types.
 
     >>> import atled.numpy as jnp
     >>> platform_dependent(jnp.float32(4.0), tpu=jnp.cos, default=jnp.sqrt)

@@ -1,8 +1,8 @@
-"""`remat`: residuals are recomputed in the backward pass instead of being stored.
+"""`remat`: recomputes residuals in the backward pass instead of storing them.
 
-The forward pass of a checkpointed program stores only its inputs, and the intermediate values that the policy selects.
-The linear part on the tape first recomputes the rest, behind an optimization barrier that keeps the compiler from
-merging it with the original computation (CSE).
+The forward pass of a checkpointed program stores only its inputs and the intermediate values that the policy selects.
+The linear part on the tape first recomputes the other residuals, behind an optimization barrier that keeps the compiler
+from merging the recomputation with the original computation (CSE).
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from atled.transforms.linearize import Tape
 
 
 class Offload(NamedTuple):
-    """A policy's answer for a value that is offloaded to another memory."""
+    """What a policy returns for a value to offload: the kind of memory, such as `pinned_host`."""
 
     memory: str
 
 
-Policy = Callable[[Any, Sequence[ArrayType]], "bool | Offload"]  # called with an op and the types of its operands
+Policy = Callable[[Any, Sequence[ArrayType]], "bool | Offload"]  # arguments: an op, the types of its operands
 
 
 class Checkpoint(Call):
-    """A program of which only the residuals that the policy selects are stored for the backward pass."""
+    """Runs a program, and stores only its inputs and the values that the policy selects for the backward pass."""
 
     unlowered = ("policy", "prevent_cse")
     policy: Any
     prevent_cse: bool
 
     def again(self, program: Program) -> Checkpoint:
-        """The same op for another program."""
+        """The op for another program."""
         return Checkpoint(program, self.policy, self.prevent_cse)
 
     def split(self, tape: Tape, operands: Sequence[Any]) -> Any:
@@ -61,7 +61,7 @@ class Checkpoint(Call):
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
         is_value = [type(x) is not Linear for x in operands]
         is_given = [type(c) is not Zero for c in cotangent]
-        if self.prevent_cse and any(is_value):  # nothing is recomputed before the cotangents arrive
+        if self.prevent_cse and any(is_value):  # recompute nothing before the cotangents are available
             values = kept(is_value, operands)
             behind = iter(shape.optimization_barrier(*values, *kept(is_given, cotangent)))
             operands = tuple([next(behind) if v else x for x, v in zip(operands, is_value)])
@@ -70,7 +70,7 @@ class Checkpoint(Call):
 
 
 def without_barriers(program: Program) -> Program:
-    """A program without barriers in its checkpoints, because it does not contain the original computation."""
+    """The program with `prevent_cse=False` in its checkpoints, for uses where the original computation is elsewhere."""
 
     def alone(e: Equation) -> Equation:
         if type(e.op) is not Checkpoint:
@@ -82,10 +82,10 @@ def without_barriers(program: Program) -> Program:
 
 
 class Kept:
-    """A program split into known and unknown parts, with few residuals between them.
+    """A program split into known and unknown parts, with only the residuals that the policy saves between them.
 
-    `forward` returns the known outputs and the residuals; `later` takes the inputs at `inputs`, the residuals and the
-    other operands.
+    `forward` returns the known outputs and these residuals; `later` takes the known inputs at positions `inputs`, the
+    residuals and the unknown inputs.
     """
 
     def __init__(self, program: Program, is_known: tuple[bool, ...], policy: Policy | None) -> None:
@@ -95,7 +95,7 @@ class Kept:
         count = sum(parts.known_outputs)
         results, residuals = known.outputs[:count], known.outputs[count:]
         saved = _saved(known, policy)
-        # a value that is saved under a name is also saved without it
+        # uses of a value whose named copy is saved read the copy
         named = {e.operands[0]: e.results[0] for e in known.equations if type(e.op) is Name and e.results[0] in saved}
         residuals = [named.get(v, v) for v in residuals]
         rest = [
@@ -124,7 +124,7 @@ class Kept:
 
 
 def _saved(program: Program, policy: Policy | None) -> dict[Var, str | None]:
-    """The variables to save, and the memory for each (None: the default). Ops with effects run only once."""
+    """The variables to save, and the memory for each (None: the default). Ops with effects must run only once."""
     saved: dict[Var, str | None] = {}
     for e in program.equations:
         answer = e.op.has_effect or (policy is not None and policy(e.op, [v.type for v in e.operands]))
@@ -146,7 +146,7 @@ def _moved(program: Program, results: Sequence[Any], kept: Sequence[Var], places
 
 
 def spliced(program: Program) -> Program:
-    """The program with its calls inlined, so that a policy sees their equations."""
+    """The program with its calls inlined, so that the policy decides about each of their equations."""
     if not any([type(e.op) is Call for e in program.equations]):
         return program
     env: dict[Any, Any] = {}
@@ -159,7 +159,7 @@ def spliced(program: Program) -> Program:
                 env.update(zip(e.op.program.inputs, operands))
                 walk(e.op.program)
                 env.update(zip(e.results, [env.get(v, v) for v in e.op.program.outputs]))
-            else:  # a program may be called twice, so its variables get new names
+            else:  # a program may be called twice, so its variables are renamed
                 results = tuple([Var(v.type) for v in e.results])
                 env.update(zip(e.results, results))
                 equations.append(Equation(e.op, operands, results, e.source))
@@ -169,7 +169,7 @@ def spliced(program: Program) -> Program:
 
 
 class Name(LinearOp):
-    """The identity, with a name for policies."""
+    """The identity op that names its operand for policies."""
 
     label: str
 
@@ -196,12 +196,12 @@ class Name(LinearOp):
 
 
 def everything_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
-    """Save everything, as without a checkpoint."""
+    """Save all intermediate values, as without `remat`."""
     return True
 
 
 def nothing_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
-    """Keep inputs only."""
+    """Save no intermediate values."""
     return False
 
 
@@ -211,27 +211,27 @@ def dots_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
 
 
 def dots_with_no_batch_dims_saveable(op: Any, types: Sequence[ArrayType]) -> bool:
-    """Save the results of matrix products without batch axes: those with weights, not those of attention."""
+    """Save the results of matrix products without batch axes, such as those with weights but not those in attention."""
     return isinstance(op, contraction.DotGeneral) and not op.batch_axes[0]
 
 
 def save_any_names_but_these(*names: str) -> Policy:
-    """Save named values, except those with these names."""
+    """Save all named values except those with these names; see `checkpoint_name`."""
     return lambda op, types: isinstance(op, Name) and op.label not in names
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
-    """Save everything, except values with these names."""
+    """Save all values except those with these names; see `checkpoint_name`."""
     return lambda op, types: not (isinstance(op, Name) and op.label in names)
 
 
 def save_only_these_names(*names: str) -> Policy:
-    """Save only values with these names (`checkpoint_name`)."""
+    """Save only values with these names; see `checkpoint_name`."""
     return lambda op, types: isinstance(op, Name) and op.label in names
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-    """Keep what either policy keeps."""
+    """Save the values that at least one of two policies saves."""
     return lambda op, types: first(op, types) or second(op, types)
 
 
@@ -239,7 +239,7 @@ def save_and_offload_only_these_names(
     *, names_which_can_be_saved: Sequence[str], names_which_can_be_offloaded: Sequence[str],
     offload_src: str = "device", offload_dst: str = "pinned_host",
 ) -> Policy:  # fmt: skip
-    """Save values with the first names, and offload values with the second names to host memory."""
+    """Save values with the first names, and offload values with the second names to `offload_dst`."""
 
     def policy(op: Any, types: Sequence[ArrayType]) -> bool | Offload:
         if not isinstance(op, Name):
@@ -252,7 +252,7 @@ def save_and_offload_only_these_names(
 
 
 def offload_dot_with_no_batch_dims(offload_src: str = "device", offload_dst: str = "pinned_host") -> Policy:
-    """Offload the results of matrix products without batch axes to host memory."""
+    """Offload the results of matrix products without batch axes to `offload_dst`."""
     return lambda op, types: Offload(offload_dst) if dots_with_no_batch_dims_saveable(op, types) else False
 
 
@@ -302,13 +302,13 @@ def remat(
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """A function whose intermediate values are recomputed in the backward pass instead of stored: rematerialization.
+    """Rematerialization: make `fun` recompute its intermediate values in the backward pass instead of storing them.
 
     Args:
-        policy: which intermediate values to save, one of `checkpoint_policies`; by default none.
-        prevent_cse: keep the compiler from merging the recomputation with the original; may be off inside `scan`, which
-            separates them itself.
-        static_argnums: arguments that are Python values.
+        policy: selects the intermediate values to save: one of `checkpoint_policies`; by default none are saved.
+        prevent_cse: whether to keep the compiler from merging the recomputation with the original computation. False
+            is safe inside `scan`, where the two are in different loops.
+        static_argnums: positions of arguments that are Python values, not arrays.
 
     >>> import atled, atled.numpy as jnp
     >>> f = remat(lambda x: jnp.sin(jnp.sin(x)), policy=checkpoint_policies.nothing_saveable)
@@ -319,7 +319,7 @@ def remat(
         return lambda f: remat(f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     if not all([isinstance(n, int) for n in numbers]):
-        raise TypeError(f"remat: static_argnums must be an int or ints; got {static_argnums!r}.")
+        raise TypeError(f"remat: static_argnums must be an int or a tuple of ints; got {static_argnums!r}.")
 
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -357,7 +357,7 @@ def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple
     merged.__name__ = str(getattr(fun, "__name__", "remat"))
     recorded = record_tree(merged, structure, [type_of(x) for x in leaves])
     operands = [*recorded.captured, *leaves]
-    if state.level == 0 and responsible(operands).level == 0:  # values: nothing is differentiated
+    if state.level == 0 and responsible(operands).level == 0:  # no operand is transformed
         results = evaluate(recorded.program, operands)
         types = recorded.program.output_types
         return recorded.structure.unflatten([_as_array(x, t) for x, t in zip(results, types, strict=True)])
@@ -365,12 +365,12 @@ def _run(fun: Any, policy: Any, prevent_cse: bool, static: set[int], args: tuple
 
 
 def _as_array(x: Any, t: ArrayType) -> Any:
-    """A result as an array; it may be a number of the program, or an argument."""
+    """A result as an array: a literal of the program or an argument may be a number."""
     return x if isinstance(x, Array) else as_array(x.value if type(x) is Literal else x, t)
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """x, with a name for the policies of `remat`.
+    """The arrays of a tree, named for the policies of `remat`.
 
     >>> import atled.numpy as jnp
     >>> checkpoint_name(jnp.ones(2), "activations")

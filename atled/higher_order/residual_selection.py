@@ -1,7 +1,7 @@
-"""Selects the residuals that a loop stores for the backward pass, and those that it recomputes.
+"""Decides which residuals a loop stores for the backward pass, and which it recomputes.
 
-A value that cheap arithmetic computes from other stored residuals, or from values that are not larger, is not stored:
-recomputing it in the backward loop is cheaper than writing and reading it.
+A value is recomputed in the backward loop if cheap arithmetic computes it from stored residuals, or from values whose
+total size is not larger, because this costs less than writing and reading the value.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ CHEAP = (
 
 
 def lean(program: Program, wanted: Iterable[Var], at_hand: set[Var]) -> tuple[list[Var], list[Equation]]:
-    """The variables to store so that the wanted ones can be recomputed, and the equations that recompute the rest.
+    """The variables to store, and the equations that recompute the other wanted variables from them.
 
-    Variables in `at_hand` are available anyway and need not be stored.
+    Variables in `at_hand` are available without being stored.
     """
     stored = dict.fromkeys([v for v in wanted if v not in at_hand])
     again: list[Equation] = []
@@ -46,7 +46,7 @@ def _bytes(t: ArrayType) -> int:
 
 
 def run_again(equations: Sequence[Equation], env: dict[Any, Any]) -> None:
-    """Evaluate equations; values are in `env`."""
+    """Evaluate equations with the values in `env`, and add their results to it."""
     before = state.source
     try:
         for e in equations:

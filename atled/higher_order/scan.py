@@ -1,6 +1,6 @@
-"""`scan`: a program repeated a known number of times, over slices of arrays, with a carry.
+"""`scan`: repeats a program a known number of times, over slices of arrays, with a carry.
 
-`scan_reverse_mode.py` has its reverse mode, `scan_tangent_masks.py` its masks.
+Reverse mode is in `scan_reverse_mode.py`, masked tangents in `scan_tangent_masks.py`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Scan(Op):
             carry = wider
 
     def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """Operands, or flags for them: constants, carry, slices."""
+        """Separate operands, or flags for operands, into those of constants, carry and slices."""
         n, m = self.constants, self.constants + self.carries
         return list(operands[:n]), list(operands[n:m]), list(operands[m:])
 
@@ -137,7 +137,7 @@ class Scan(Op):
             start = build.constant(0, integer)
             regions = [build.region(kinds, goes_on), build.region(kinds, body)]
             ends = build.emit("stablehlo.while", [start, *values], kinds, regions=regions)
-            values = list(ends[1:]) if len(kinds) > 1 else []  # of one type, it is one value
+            values = list(ends[1:]) if len(kinds) > 1 else []  # with a single type, `emit` returns no tuple
             if effects:
                 build.token = values.pop()
             done = trips * self.unroll
@@ -154,7 +154,7 @@ class Scan(Op):
         given = [type(t) is not Zero for t in tangents]
         c_flags, moves, x_flags = self.parts(given)
         count = self.carries
-        while True:  # a carry has a tangent if it starts with one, or gets one in some step
+        while True:  # a carry has a tangent if its initial value has one, or if some step gives it one
             _, out = jvp_program(self.body, (*c_flags, *moves, *x_flags))
             new = [m or o for m, o in zip(moves, out[:count])]
             if new == moves:
@@ -215,27 +215,27 @@ class Scan(Op):
         body, _ = batch_program(self.body, (*c_flags, *flags, *x_flags), size, out_batched, name)
         c, s, x = self.parts(operands)
         s = [v if b or not f else shape.add_axis(v, size) for v, f, b in zip(s, flags, self.parts(batched)[1])]
-        x = [shape.move_axis(v, 1, 0) if f else v for v, f in zip(x, x_flags)]  # the loop slices the first axis
+        x = [shape.move_axis(v, 1, 0) if f else v for v, f in zip(x, x_flags)]  # the loop slices axis 0
         results = bind(self.again(body, self.constants, count), *c, *s, *x)
         ys = [shape.move_axis(v, 0, 1) if f else v for v, f in zip(results[count:], out_batched[count:])]
         return PartlyBatched((*results[:count], *ys), out_batched)
 
 
 def _empty(build: Any, t: ArrayType) -> Any:
-    """An empty buffer for stacked results."""
+    """A buffer of zeros for stacked results."""
     zeros = build.apply(lambda: shape.zeros(ArrayType(*physical(t))))
     return Value(zeros.handle, t, zeros.literal)
 
 
 def _take(x: Any, position: Any) -> Any:
-    """One slice of an array along its first axis."""
+    """The slice of an array at a position along its first axis."""
     dims = type_of(x).shape
     starts = [position] + [np.int32(0)] * (len(dims) - 1)
     return shape.reshape(bind(indexing.DynamicSlice((1, *dims[1:])), x, *starts), dims[1:])
 
 
 def _stacked(rows: list[list[Any]], is_reversed: bool, types: Sequence[ArrayType]) -> list[Any]:
-    """The outputs of all steps, stacked on a new first axis."""
+    """The outputs of all steps, stacked along a new first axis in the order of the slices."""
     if not rows:
         return [shape.zeros(t) for t in types]
     ordered = rows[::-1] if is_reversed else rows
@@ -243,7 +243,7 @@ def _stacked(rows: list[list[Any]], is_reversed: bool, types: Sequence[ArrayType
 
 
 def _put(x: Any, value: Any, position: Any) -> Any:
-    """An array with one slice along its first axis replaced."""
+    """The array with `value` as its slice at a position along the first axis."""
     dims = type_of(x).shape
     starts = [position] + [np.int32(0)] * (len(dims) - 1)
     return bind(indexing.DynamicUpdateSlice(), x, shape.reshape(value, (1, *dims[1:])), *starts)
@@ -262,11 +262,11 @@ def scan(
     progress: bool | str = False,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """`carry, y = f(carry, x)` for every slice x of the arrays in `xs`; returns the final carry and all y, stacked.
+    """Run `carry, y = f(carry, x)` for every slice x of the arrays in `xs`; returns the final carry and all y, stacked.
 
-    The body is compiled once, however long the loop. `reverse` runs from the last slice to the first; `unroll` runs
-    several steps per iteration of the compiled loop; `progress=True`, or a label, shows a progress bar.
-    `_split_transpose` is accepted for JAX programs and has no effect.
+    The body is compiled once, regardless of the number of steps, which `length` gives if `xs` has no arrays. `reverse`
+    runs from the last slice to the first. `unroll` is the number of steps in one iteration of the compiled loop. With
+    `progress=True`, or a label, a progress bar is shown. JAX's `_split_transpose` has no effect.
 
     >>> import atled.numpy as jnp
     >>> scan(lambda total, x: (total + x, total), 0.0, jnp.arange(4.0))
@@ -288,20 +288,20 @@ def _scan(
         bad = next(t for t in types if t.ndim == 0)
         raise ValueError(
             f"scan: the arrays in xs are sliced along their first axis; got {bad}, which has none."
-            "\n  try: numpy.array(xs) to make an array of a list of numbers."
+            "\n  try: numpy.array(xs) to convert a list of numbers to an array."
         )
     lengths = {t.shape[0] for t in types} | (set() if length is None else {int(length)})
     if len(lengths) > 1:
         named = [f"{t} in xs" for t in types] + ([] if length is None else [f"length={length}"])
         raise ValueError(
             f"scan: all arrays must have the same length along the first axis; got {', '.join(named)}."
-            f"\n  try: x[:{min(lengths)}] for the longer ones, or pad the shorter ones."
+            f"\n  try: x[:{min(lengths)}] for the longer arrays, or pad the shorter ones."
         )
     if not lengths:
-        raise ValueError("scan: xs has no arrays, so the length is not known.\n  try: scan(f, init, length=n).")
+        raise ValueError("scan: xs has no arrays, so the length is unknown.\n  try: scan(f, init, length=n).")
     (count,) = lengths
     if not isinstance(unroll, (bool, int)) or unroll < 0:
-        raise ValueError(f"scan: unroll is a positive number of steps, or a bool; got {describe(unroll)}.")
+        raise ValueError(f"scan: unroll must be a non-negative number of steps or a bool; got {describe(unroll)}.")
     if label is not None:
         f = _reporting(f, count, bool(reverse), label)
         slices, x_structure = tree.flatten((np.arange(count, dtype=np.int32), xs))
@@ -322,7 +322,7 @@ def _scan(
 def _in_python(
     f: Any, init: Any, slices: list[Any], structure: tree.TreeDef, count: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """The same loop, run by Python."""
+    """The same loop as plain Python, because jit is disabled."""
     carry = tree.map(lambda v: conversion.convert(v, type_of(v).dtype, type_of(v).weak), init)
     rows, kinds = [], None
     for k in range(count):
@@ -336,7 +336,7 @@ def _in_python(
 
 
 def _reporting(f: Any, count: int, reverse: bool, label: str) -> Any:
-    """The body of a loop that reports to a progress bar, at most a hundred times; its slices have the index first."""
+    """A loop body that updates a progress bar about 100 times; its slices are pairs of an index and a slice for f."""
     bar, every = Progress((), 0, count, label=label), max(count // 100, 1)
 
     def report(done: Any) -> None:
@@ -360,7 +360,7 @@ def _pair(out: Any) -> Any:
         got = f"a tuple of {len(out)}" if isinstance(out, tuple) else describe(out)
         raise TypeError(
             f"scan: the function must return a pair (carry, y); got {got}."
-            "\n  try: return carry, None if nothing is to be stacked."
+            "\n  try: return carry, None if there is nothing to stack."
         )
     return ((out[0],), out[1])
 
@@ -370,8 +370,8 @@ def carried(
 ) -> tuple[list[Any], tree.TreeDef, Recorded]:
     """Trace the body of a loop. Returns the initial carry, its tree, and the body.
 
-    The carry keeps its tree and types; Python numbers in the initial carry take the type that the body gives them.
-    `arrange(out)` is the new carry, or a pair of it and results; `extra` are further inputs: a tree and leaf types.
+    The carry keeps its tree and types; Python numbers in the initial carry take the type that the body returns.
+    `arrange(out)` is the new carry, or a pair (carry, results). `extra`: the tree and leaf types of one more argument.
     """
     leaves, structure = tree.flatten(init)
     types = [type_of(x) for x in leaves]
@@ -404,7 +404,7 @@ def carried(
             raise TypeError(_difference(name, structure, types, out))
         types = new
     settled = [a if not a.weak or b.weak else a.strong() for a, b in zip(types, out)]
-    if settled != types:  # a Python number that the body makes strongly typed is so from the start
+    if settled != types:  # if the body makes a Python number strongly typed, it must start strongly typed
         types = settled
         strengthened = _strengthened(body, [*types, *cuts])
         body = record_tree(run, inputs, [*types, *cuts]) if strengthened is None else strengthened
@@ -413,7 +413,7 @@ def carried(
 
 
 def _strengthened(body: Recorded, types: Sequence[ArrayType]) -> Recorded | None:
-    """The body for strongly typed inputs; None if it would compute something else with them."""
+    """The body for strongly typed inputs, or None if it would then compute in other dtypes."""
     program, count = body.program, len(body.captured)
     weak = {v for v, t in zip(program.inputs[count:], types) if v.type is not t}
     for e in program.equations:
@@ -432,7 +432,7 @@ def _strengthened(body: Recorded, types: Sequence[ArrayType]) -> Recorded | None
 
 
 def _gives_way(e: Any) -> bool:
-    """Whether a weakly typed operand is promoted to another dtype in a program."""
+    """Whether an equation, or one in its programs, converts a weakly typed operand to another dtype."""
     if type(e.op) is conversion.Convert:
         t = e.operands[0].type
         return t.weak and t.dtype is not e.op.dtype
@@ -440,7 +440,7 @@ def _gives_way(e: Any) -> bool:
 
 
 def _with_carry(body: Recorded, types: Sequence[ArrayType]) -> Program:
-    """The body with results cast to exactly the carry's types, including weak types."""
+    """The body with its new carry cast to exactly the carry's types, including weak types."""
     program = body.program
     if list(program.output_types[: len(types)]) == list(types):
         return program
@@ -472,7 +472,7 @@ def _start(name: str, count: int, want: ArrayType, got: ArrayType) -> str:
     template, way_out = f"{{}}.astype({got.dtype.name!r})", f"x.astype({want.dtype.name!r}) in the body."
     if want.shape != got.shape:
         template = f"{{numpy}}.full({got.shape}, {{}})"
-        way_out = f"start with shape {got.shape}, or bring the result back to shape {want.shape}."
+        way_out = f"start with shape {got.shape}, or return shape {want.shape} from the body."
     if count != 1 or number is None or (want.shape != got.shape and want.shape):
         return way_out
     return error_hints.with_operand(number, template, name) or way_out
@@ -481,7 +481,7 @@ def _start(name: str, count: int, want: ArrayType, got: ArrayType) -> str:
 def repeat(
     body: Callable[[Any, Any], Any], count: int, init: Any, first: int = 0, dtype: Any = np.int32, unroll: int = 1
 ) -> Any:
-    """`value = body(i, value)`, `count` times, counting from `first`."""
+    """Run `value = body(i, value)` for `count` values of i, starting from `first`; returns the last value."""
 
     def one(carry: Any, _: Any) -> Any:
         i, value = carry
@@ -492,7 +492,7 @@ def repeat(
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """`f(x)` for every slice x of the arrays in `xs`, one after another: like `vmap`, but with less memory.
+    """Like `vmap`, but in a loop, which needs less memory: over single slices, or batches of `batch_size` slices.
 
     >>> import atled.numpy as jnp
     >>> map(lambda x: x * x, jnp.arange(3.0))

@@ -1,8 +1,8 @@
-"""Reverse mode of a scan: the loop is split in two (`split`), and the linear one is reversed (`transpose`).
+"""Reverse mode of a scan: `split` divides it into two loops, and `transpose` reverses the linear one.
 
-The first loop runs now and stacks what the second will need; the second is linear, and waits on the tape. Constants and
-slices are available anyway and are not stacked, nor are values that simple arithmetic computes from the rest
-(`residual_selection.py`). In the backward pass, sums of products over the steps are taken after the loop as one product
+The first loop runs immediately and stacks residuals for the second loop, which is linear and is written to the tape.
+Constants and slices need no stacks, nor do values that cheap arithmetic recomputes (`residual_selection.py`). In the
+backward pass, sums of matrix products over the steps are computed after the loop as one product
 (`deferred_products.py`).
 """
 
@@ -25,7 +25,7 @@ from atled.transforms.transpose import transpose_program
 
 
 def cut(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
-    """Values in groups of the given sizes."""
+    """Consecutive groups of values, of the given sizes."""
     out, start = [], 0
     for n in sizes:
         out.append(list(values[start : start + n]))
@@ -37,7 +37,7 @@ def cut(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
 
 
 def split(op: Any, tape: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """Run what does not depend on the tape's variables, and write the rest to the tape as a linear loop."""
+    """Run the part of the loop that depends on no tangent, and write the other part to the tape as a linear loop."""
     halves = ScanPartialEval(op, [not tape.owns(x) for x in operands])
     known = kept([k for part in halves.known for k in part], operands)
     linear = [left_out(ks, xs) for xs, ks in zip(op.parts(operands), halves.known)]
@@ -47,14 +47,14 @@ def split(op: Any, tape: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class ScanPartialEval:
-    """The body of a loop, split into one that runs now and one that waits, and the values that the first stores for the
-    second.
+    """The body of a loop, split into one that runs immediately and a linear one for the tape, and the residuals between
+    them.
     """
 
     def __init__(self, op: Any, is_known: Sequence[bool]) -> None:
         self.op = op
         self.part, self.known = _settled_split(op, is_known)
-        # known outputs of a carry that is unknown later are stacked for the linear loop
+        # an output that is known, but whose carry is not known in all steps, is stacked for the linear loop
         self.ready = self.part.known_outputs
         self.waits = [not k for k in self.known[1]] + [not r for r in self.ready[op.carries :]]
         outputs = iter(self.part.known.outputs)
@@ -63,7 +63,7 @@ class ScanPartialEval:
         self.handed = sum(is_held)
         self.kept = left_out(is_held, now)
         self.left = kept(is_held, now) + list(outputs)
-        # residuals that are constants or slices already exist; the others are stacked
+        # residuals that are constants or slices are available; the others are stacked
         inputs, (n_c, n_s, _) = self.part.known.inputs, self.counts
         self.constant = {v: i for i, v in enumerate(inputs[:n_c])}
         self.slices = {v: i for i, v in enumerate(inputs[n_c + n_s :])}
@@ -75,19 +75,19 @@ class ScanPartialEval:
 
     @property
     def counts(self) -> list[int]:
-        """How many constants, carries and slices are known."""
+        """The numbers of known constants, carries and slices."""
         return [sum(flags) for flags in self.known]
 
     def run_now(self, known: Sequence[Any]) -> list[list[Any]]:
-        """The first loop: results that are ready, and stacks for the second one."""
+        """Run the first loop; returns the results that are known, and the stacked residuals."""
         first, op = self.part.known, self.op
         forward = Program(first.inputs, first.equations, [*self.kept, *self.stacked], op.body.name)
         n_c, n_s, _ = self.counts
         return cut(bind(op.again(forward, n_c, n_s), *known), (len(self.kept), len(self.stacked)))
 
     def write_rest(self, tape: Any, known: Sequence[Any], stacks: Sequence[Any], linear: Sequence[list[Any]]) -> Any:
-        """Write the second loop to the tape. Its constants are the stored and the linear ones; its slices are the
-        stored ones, the stacks and the linear ones.
+        """Write the second loop to the tape. Its constants are known residuals and the linear constants; its slices are
+        known residuals, the stacked residuals and the linear slices.
         """
         constants, carries, slices = linear
         known_c, _, known_x = cut(known, self.counts)
@@ -102,7 +102,7 @@ class ScanPartialEval:
         )  # fmt: skip
 
     def linear_body(self, counts: tuple[int, int, int]) -> Program:
-        """A step of the second loop, for given numbers of linear constants, carries and slices."""
+        """The body of the second loop; `counts` has the numbers of linear constants, carries and slices."""
         n_c, n_s, n_x = counts
         sizes = (len(self.left_constants), n_c, n_s, len(self.left_slices), len(self.stacked), n_x)
         waiting, handed = self.part.waiting, self.handed
@@ -122,9 +122,9 @@ class ScanPartialEval:
 
 
 def _settled_split(op: Any, is_known: Sequence[bool]) -> tuple[Split, tuple[list[bool], list[bool], list[bool]]]:
-    """The split body, and which constants, carries and slices are known in all steps."""
+    """The split body, and flags for the constants, carries and slices that are known in all steps."""
     c_known, s_known, x_known = op.parts(is_known)
-    while True:  # a carry is known if it starts so, and stays so
+    while True:  # a carry is known if its initial value and its value after each step are
         part = split_program(op.body, (*c_known, *s_known, *x_known))
         new = [a and b for a, b in zip(s_known, part.known_outputs[: op.carries])]
         if new == s_known:
@@ -136,14 +136,14 @@ def _settled_split(op: Any, is_known: Sequence[bool]) -> tuple[Split, tuple[list
 
 
 def transpose(op: Any, cotangent: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
-    """Cotangents of the linear constants, of the carry, and of the linear slices."""
+    """The cotangents of the constants, the carry and the slices, or None for operands that are not linear."""
     count = op.carries
     c, _, x = op.parts(operands)
     c_lin, x_lin = [type(v) is Linear for v in c], [type(v) is Linear for v in x]
     backward_body, s_given = _settled_transpose(op, c_lin, x_lin, [type(t) is not Zero for t in cotangent])
     fixed, reads = left_out(c_lin, c), left_out(x_lin, x)
     ys = [t for t in cotangent[count:] if type(t) is not Zero]
-    # sums of products over the steps are taken afterwards, from their factors
+    # sums of matrix products over the steps are computed after the loop, from the stacked factors
     back_count, given = sum(s_given), [*reads, *ys]
     constants, read, _, seeds = cut(backward_body.inputs, (len(fixed), len(reads), back_count, len(ys)))
     at_hand = dict(zip([*read, *seeds], given))
@@ -168,12 +168,12 @@ def transpose(op: Any, cotangent: Sequence[Any], operands: Sequence[Any]) -> tup
 def _settled_transpose(
     op: Any, c_lin: Sequence[bool], x_lin: Sequence[bool], is_given: Sequence[bool]
 ) -> tuple[Program, list[bool]]:
-    """The transposed body, and which carries have a cotangent in all steps."""
+    """The transposed body, and flags for the carries that have a cotangent in some step."""
     count, first = op.carries, sum(c_lin)
     flags = (*c_lin, *([True] * count), *x_lin)
-    alone = op.body.memo("without barriers", lambda: without_barriers(op.body))  # the other pass is another loop
+    alone = op.body.memo("without barriers", lambda: without_barriers(op.body))  # the original is in another loop
     s_given, y_given = list(is_given[:count]), is_given[count:]
-    while True:  # a carry has a cotangent if it ends with one, or gets one in some step
+    while True:  # a carry has a cotangent if its final value has one, or if some step gives it one
         transposed, nonzero = transpose_program(alone, flags, (*s_given, *y_given))
         new = [a or b for a, b in zip(s_given, nonzero[first : first + count])]
         if new == s_given:
@@ -185,9 +185,9 @@ def _settled_transpose(
 
 
 def _adding_up(made: Program, outputs: Sequence[Any], sizes: tuple[int, int, int, int, int], name: str) -> Program:
-    """A backward step whose first outputs, the totals, are added to those of the steps before it.
+    """A backward step that adds its first outputs, the totals, to the totals so far.
 
-    Its inputs are constants, totals, carries, slices and cotangents of slices; `sizes` has their numbers.
+    Its inputs are constants, totals, carries, slices and cotangents of stacked outputs; `sizes` has their numbers.
     """
     turn = Program(made.inputs, made.equations, outputs, made.name)
     turn = pruned(turn, [True] * len(turn.outputs))

@@ -1,4 +1,4 @@
-"""A scan over tangents or cotangents that carry masks; `core/tangent_mask.py` defines masks."""
+"""A scan over tangents or cotangents with masks, which `core/tangent_mask.py` defines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atled.transforms.masked_tangents import carried_kinds, mask_program, reache
 
 
 class MaskedScan:
-    """A loop over masked tangents or cotangents: masks of constants and slices are inputs, others are carried."""
+    """A loop over masked tangents or cotangents. The masks of carries are carried, all other masks are inputs."""
 
     def __init__(self, op: Any, values: Sequence[Any], masks: Sequence[Any]) -> None:
         self.op, self.count = op, op.carries
@@ -30,7 +30,7 @@ class MaskedScan:
         self.made = mask_program(op.body, [*constants, *carry, *slices], self.reaches)
 
     def results(self) -> tuple[Any, Any]:
-        """Results and masks; masks that no step needs are computed lazily, by another loop."""
+        """The results and their masks. Masks that no step needs are computed lazily, by another loop."""
         n = sum(self.has_mask[: self.count])
         if self.made.has_effect:
             values, masks = self.run([True] * n, True)
@@ -39,7 +39,7 @@ class MaskedScan:
         return values, result_masks(self.is_linear, self.reaches, lambda: self.run([True] * n, True)[1])
 
     def needed(self, n: int) -> list[bool]:
-        """Which carried masks some step needs."""
+        """Flags for the carried masks that a step needs to compute values."""
         both, outputs = self.made.both, len(self.is_linear)
         places = [i for i, has in enumerate(self.has_mask) if has]
         given = sum([r > 0 for r in reaches_of(self.masks[0])])
@@ -72,7 +72,7 @@ class MaskedScan:
         def body(*xs: Any) -> list[Any]:
             c, mc, s, ms, x, mx = cut(xs, sizes)
             remaining = iter(ms)
-            all_masks = [next(remaining) if f else np.False_ for f in flags]  # missing masks are not read
+            all_masks = [next(remaining) if f else np.False_ for f in flags]  # the others do not affect values
             all_masks = [mask_rules.filled(m, t.shape) for m, t in zip(all_masks, bools(types[1], s_has))]
             out = evaluate(both, [*c, *s, *x, *mc, *all_masks, *mx])
             carry, stacked, carry_masks, masks = cut(out, (count, ys, sum(s_has), sum(self.has_mask[count:])))

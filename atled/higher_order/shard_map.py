@@ -1,7 +1,7 @@
-"""`shard_map`: a function that each device of a mesh runs on its shards of the arrays.
+"""`shard_map`: runs a function on each device of a mesh, on that device's shards of the arguments.
 
-The function becomes a per-device program, held by one op, `ShardMap`. Collectives in it refer to mesh axes. The program
-is differentiated per device; `varying_axes_inference.py` determines which values are replicated, so that their
+The function becomes a per-device program, held by one op, `ShardMap`. Its collectives refer to mesh axes. The program
+is differentiated per device, and `varying_axes_inference.py` determines which values are replicated, so that their
 cotangents are summed over the devices exactly once.
 """
 
@@ -46,7 +46,7 @@ class ShardMap(Op):
 
     @property
     def axes(self) -> tuple[Any, ...]:
-        """The named axes around it that collectives in the program run over."""
+        """The named axes of enclosing transformations that collectives in the program run over."""
         return tuple([a for a in named_axes(self.program) if a not in self.axes_here])
 
     @property
@@ -137,7 +137,7 @@ class ShardMap(Op):
         return bind(op, *values, *arrays_of(masks)), tuple([ALL if b else None for b in masked_program.is_linear])
 
     def _sets(self, specs: Specs) -> list[frozenset[Any]]:
-        """The mesh axes that split each value."""
+        """The manual mesh axes that split each value."""
         return [frozenset(s.names) & frozenset(self.axes_here) for s in specs]
 
     def batch_under(self, batch: Any, batched: tuple[bool, ...], *operands: Any) -> Any:
@@ -149,9 +149,9 @@ class ShardMap(Op):
 
 
 class _Cut:
-    """The program of a `ShardMap` split in two, and the specs of the residuals between the parts.
+    """The known and the linear part of a `ShardMap`'s program, and the specs of the residuals.
 
-    Residuals get an extra axis, along which the values of different devices are concatenated.
+    Residuals get one more leading axis, along which the devices' values are concatenated.
     """
 
     def __init__(self, op: ShardMap, is_known: tuple[bool, ...]) -> None:
@@ -161,7 +161,7 @@ class _Cut:
         known = parts.known
         inner_residuals = known.outputs[count:]
         position = {v: i for i, v in enumerate(known.inputs)}
-        self.inputs = [position[v] for v in inner_residuals if v in position]  # passed on with their original specs
+        self.inputs = [position[v] for v in inner_residuals if v in position]  # such residuals keep the input's spec
         is_new = [v not in position for v in inner_residuals]
         sets = varying(known, kept(is_known, op._sets(op.ins)))[count:]
         order = op.axes_here
@@ -201,7 +201,7 @@ def whole(t: ArrayType, spec: PartitionSpec, mesh: Mesh) -> ArrayType:
 
 @contextlib.contextmanager
 def scope(mesh: Mesh, axes: Sequence[Any]) -> Iterator[None]:
-    """A `with` block in which collectives can refer to a mesh's axes."""
+    """A `with` block in which collectives can refer to these axes of a mesh."""
     before = state.axes
     state.axes = {**before, **{a: Axis(a, mesh.shape[a], None) for a in axes}}
     try:
@@ -223,15 +223,15 @@ def shard_map(
     axis_names: Any = None,
     check_vma: bool = True,
 ) -> Any:
-    """Run a function on each device of a mesh, with that device's shards of the arguments.
+    """Turn a function of shards into a function of global arrays, which runs it on each device of a mesh.
 
-    `in_specs` and `out_specs` are `PartitionSpec`s, or trees of them that are prefixes of the arguments and results:
-    they say along which dimensions arguments are split, and results concatenated. Inside, collectives such as
-    `lax.psum` refer to mesh axes. A result whose spec omits a mesh axis must be replicated along that axis; this is
-    checked.
+    `in_specs` and `out_specs` are `PartitionSpec`s, or trees of them that are prefixes of the arguments and results.
+    A spec has, for each dimension, the mesh axes along which an argument is split or a result concatenated. In the
+    function, collectives such as `lax.psum` refer to mesh axes. A result whose spec omits a mesh axis must be
+    replicated along that axis.
 
     Args:
-        mesh: the mesh; by default the current one.
+        mesh: the mesh to run on; by default the current mesh.
         axis_names: the manual mesh axes; the compiler partitions along the others.
         check_vma: whether to check that results are replicated along axes that their spec omits.
 
@@ -265,7 +265,7 @@ def run(
 ) -> Any:
     """Trace a function on shards of its arguments, and run it on all devices.
 
-    `out_specs` may be a function of the result tree and the per-device result types.
+    `out_specs` may also be a function from the result's tree and the shards' types to a tuple of specs.
     """
     name = getattr(f, "__name__", "shard_map")
     axes = tuple([a for a in mesh.axis_names if not axis_names or a in axis_names])
@@ -290,7 +290,7 @@ def _recorded(
     f: Callable[..., Any], name: str, structure: tree.TreeDef, types: Sequence[ArrayType], mesh: Mesh,
     axes: tuple[Any, ...], ins: Specs, out_specs: Any, is_checked: bool,
 ) -> tuple[ShardMap, list[Any], tree.TreeDef]:  # fmt: skip
-    """The op for a function on shards of these types, its captured values, and the tree of its results."""
+    """Trace a function of shards of these types; returns the op, the captured values, and the tree of the results."""
     its_structure: list[Any] = []
 
     def flat(*parts: Any) -> list[Any]:
@@ -326,19 +326,19 @@ def _recorded(
 
 
 def _flat_specs(what: str, specs: Any, target: Any, mesh: Mesh, axes: Sequence[Any]) -> Specs:
-    """One spec for each leaf of `target`, from a prefix tree of them."""
+    """One spec for each leaf of `target`, from a prefix tree of specs."""
     is_spec = lambda s: s is None or isinstance(s, PartitionSpec)  # noqa: E731
     way_out = "one P(...) for a whole dict or list, or a tuple with a P(...) for each argument."
     flat = tree.spread(specs, target, is_spec, f"shard_map: {what}", way_out)
     flat = [PartitionSpec() if s is None else s for s in flat]
     for s in flat:
         if not isinstance(s, PartitionSpec):
-            raise TypeError(f"shard_map: {what} holds PartitionSpecs; got {describe(s)}.")
+            raise TypeError(f"shard_map: {what} must contain only PartitionSpecs; got {describe(s)}.")
         for n in s.names:
             if n not in axes:
                 raise ValueError(
                     f"shard_map: {what} names the axis {n!r}; the mesh has {', '.join(map(repr, axes))}."
-                    "\n  try: one of those."
+                    "\n  try: one of these axes."
                 )
         NamedSharding(mesh, s)
     return tuple(flat)
@@ -359,17 +359,17 @@ def _check(op: ShardMap, name: str, paths: Sequence[str]) -> None:
 
 
 def _check_branches(op: ShardMap, name: str) -> None:
-    """Raise an error for collectives that some devices reach and others don't: those that do would deadlock."""
+    """Raise an error for collectives in branches or loops that only some devices may run, which would deadlock."""
 
     def diverges(e: Any, axes: frozenset[Any]) -> None:
         apart = [a for a in op.axes_here if a in axes and op.mesh.shape[a] > 1]
         if apart:
             raise ValueError(
                 f"{name}: a branch or loop holds a collective over {', '.join(map(repr, apart))}, and devices along "
-                f"that axis may decide differently whether to run it, which would deadlock.{source.describe(e.source)}"
-                f"\n  try: the same decision everywhere, such as lax.pmax(predicate, {apart[0]!r}); the collective "
-                "outside of it; atled.settings.update('divergent_collectives', True) if all devices make the "
-                "same decision anyway."
+                f"that axis may take different branches, which would deadlock.{source.describe(e.source)}"
+                f"\n  try: the same predicate on all devices, such as lax.pmax(predicate, {apart[0]!r}); the "
+                "collective outside of the branch or loop; atled.settings.update('divergent_collectives', True) if all "
+                "devices have the same predicate."
             )
 
     varying(op.program, op._sets(op.ins), diverges)

@@ -1,4 +1,4 @@
-"""Arguments of rules with `symbolic_zeros=True`: symbolic zeros, and primals with a flag for differentiation."""
+"""Arguments of rules with `symbolic_zeros=True`: symbolic zeros, and primals flagged as differentiated or not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SymbolicZero:
 
     @staticmethod
     def from_primal_value(val: Any) -> SymbolicZero:
-        """The zero for a value."""
+        """The symbolic zero tangent of a value."""
         return SymbolicZero(type_of(val).tangent())
 
     def __getattr__(self, name: str) -> Any:
@@ -32,7 +32,7 @@ class SymbolicZero:
 
 
 class CustomVJPPrimal:
-    """An argument of a forward rule: its value, and whether it is being differentiated.
+    """An argument of `fwd`: its value, and whether it is being differentiated (`perturbed`).
 
     >>> CustomVJPPrimal(1.0, True)
     CustomVJPPrimal(value=1.0, perturbed=True)

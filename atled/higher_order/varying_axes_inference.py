@@ -1,9 +1,9 @@
 """Determines which values of a per-device program vary between devices, and along which mesh axes.
 
 An input varies along the mesh axes of its spec. A computed value varies along all axes that its operands vary along; a
-reduction over an axis is replicated along it. `varying` computes this. `typed` writes this information into a program
-that will be transposed: where a replicated value is combined with a varying one, it inserts `Pvary`, whose transpose
-sums the cotangents of all devices.
+reduction over an axis is replicated along it. `varying` computes these axes. `typed` prepares a program for
+transposition. Where a replicated value is combined with a varying one, it inserts `Pvary`, whose transpose sums the
+cotangents of all devices.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SILENT = (collectives.AxisIndex, collectives.Pvary)
 def varying(
     program: Program, inputs: Sequence[Axes], diverges: Callable[[Equation, Axes], None] | None = None
 ) -> list[Axes]:
-    """The axes along which each output varies, given those of the inputs.
+    """The axes along which each output varies, given the axes of the inputs.
 
     `diverges(equation, axes)` is called for each branch or loop with collectives that only some devices along `axes`
     may run.
@@ -76,7 +76,7 @@ def _used(program: Program) -> Axes:
 
 
 def explain(program: Program, output: Any) -> str:
-    """The user's line that an output comes from."""
+    """For error messages: the line of the user's code that computes an output; empty if unknown."""
     for e in program.equations:
         if any([v is output for v in e.results]):
             return source.describe(e.source)

@@ -1,8 +1,8 @@
-"""`while_loop` and `fori_loop`: a program repeated while a condition holds.
+"""`while_loop` and `fori_loop`: repeat a program while a condition holds.
 
 Values that the loop closes over are not carried: they are constants of the compiled loop. The number of steps is not
-known, so `linearize` and reverse mode, which would have to store every step, are not supported; forward mode is. With
-static bounds `fori_loop` is a scan, and with `max_steps` so is `while_loop`.
+known, so forward mode is supported, but not `linearize` and reverse mode, which would have to store every step. A
+`fori_loop` with concrete bounds is a scan, and so is a `while_loop` with `max_steps`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from atled.transforms.vmap import PartlyBatched, batch_program
 
 
 class While(Op):
-    """Repeats `body` while `condition` holds. Operands: captured values of condition and body, and the carry."""
+    """Repeats `body` while `condition` holds. Operands: constants of the condition, constants of the body, carry."""
 
     repeats = True
     gives_tuple = True
@@ -76,7 +76,7 @@ class While(Op):
         return stops
 
     def parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """Operands, or flags for them, grouped by role."""
+        """Separate operands, or flags for them, into constants of the condition, constants of the body, and carry."""
         n, m = self.condition_constants, self.condition_constants + self.body_constants
         return list(operands[:n]), list(operands[n:m]), list(operands[m:])
 
@@ -115,7 +115,7 @@ class While(Op):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         _, gives, moves = self.parts([type(t) is not Zero for t in tangents])
-        while True:  # a carry has a tangent if it starts with one, or gets one in some step
+        while True:  # a carry has a tangent if its initial value has one, or if some step gives it one
             _, out = jvp_program(self.body, (*gives, *moves))
             if out == tuple([m and o for m, o in zip(moves, out)]):
                 break
@@ -166,7 +166,7 @@ class While(Op):
             errors.explained(
                 "while_loop: linearize and reverse mode would have to store every step, but the number of steps "
                 "is not known.",
-                "while_loop(..., max_steps=n), fori_loop with known bounds, or scan; or forward mode (jvp).",
+                "while_loop(..., max_steps=n), fori_loop with concrete bounds, or scan; or forward mode (jvp).",
             )
         )
 
@@ -216,10 +216,10 @@ def _ignoring(program: Program, types: Sequence[ArrayType]) -> Program:
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *, max_steps: int | None = None
 ) -> Any:
-    """Repeat `val = body_fun(val)` while `cond_fun(val)`; the value keeps its tree, shapes and dtypes.
+    """Repeat `val = body_fun(val)` while `cond_fun(val)` is true; the value must keep its tree, shapes and dtypes.
 
-    With `max_steps` the loop stops after at most that many steps and supports reverse mode, with memory proportional
-    to the square root of that number. Stopping at the bound is not an error; `cond_fun` of the result tells.
+    With `max_steps`, the loop stops after at most that many steps and supports reverse mode, whose memory grows with
+    the square root of `max_steps`. If the loop stopped at the bound, `cond_fun` is still true for the result.
 
     >>> import atled.numpy as jnp
     >>> while_loop(lambda n: n < 100, lambda n: n * 2, jnp.int32(1))
@@ -238,7 +238,7 @@ def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | No
         value, count = init_val, 0
         while (holds := cond_fun(value)) is not None:
             known = holds.known() if isinstance(holds, Tracer) else holds
-            if known is None:  # batched condition: the loop op handles it
+            if known is None:  # a batched condition: only the op `While` supports it
                 break
             if not known:
                 return value
@@ -261,9 +261,9 @@ def _while_loop(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int | No
 
 
 def _bounded(cond_fun: Any, body_fun: Any, init_val: Any, max_steps: int) -> Any:
-    """A loop of at most `max_steps` steps, in blocks that the backward pass recomputes one at a time.
+    """A loop of at most `max_steps` steps, in blocks that the backward pass recomputes one after another.
 
-    Memory grows with the square root of the number of steps. Blocks after the end of the loop are skipped.
+    Memory grows with the square root of `max_steps`. Blocks after the end of the loop are skipped.
     """
     size = max(math.isqrt(max_steps), 1)
 
@@ -298,7 +298,7 @@ def fori_loop(
 ) -> Any:
     """Repeat `val = body_fun(i, val)` for i from `lower` up to `upper`.
 
-    With bounds that are Python numbers this is a scan, which supports reverse mode.
+    If the bounds are concrete, this is a `scan`, which supports reverse mode and `unroll`.
 
     >>> import atled.numpy as jnp
     >>> fori_loop(0, 5, lambda i, total: total + i, jnp.int32(0))

@@ -1,4 +1,4 @@
-"""Inspection of multi-device arrays and programs: shardings and collectives."""
+"""Inspection of arrays and programs over several devices: shardings and collectives."""
 
 from atled.core import lazy_imports
 

@@ -28,21 +28,21 @@ class Collective:
     """
 
     kind: str  # "all-reduce", …
-    axes: tuple[Any, ...]  # mesh axes that it runs over
-    is_whole: bool  # whether its groups are all of these axes, rather than parts of them
+    axes: tuple[Any, ...]  # mesh axes that the collective runs over
+    is_whole: bool  # whether each group spans these axes completely
     devices: int  # devices per group
     bytes: int  # bytes per device and execution: the larger of input and output
-    times: int | None  # how often it runs: more than once in a loop; None if unknown at compile time
-    loop: str  # the loops and branches that it is in
-    lines: tuple[hlo_parser.Line, ...]  # source lines that it is for
-    ops: tuple[str, ...]  # ops on these lines that it is for
-    argument: str  # the program argument that it reshards on entry, if any
-    is_written: bool  # whether the user wrote a collective there
+    times: int | None  # number of executions, more than 1 in a loop; None if unknown at compile time
+    loop: str  # the enclosing loops and branches
+    lines: tuple[hlo_parser.Line, ...]  # source lines of the ops that need the collective
+    ops: tuple[str, ...]  # ops on these lines that need the collective
+    argument: str  # the program argument that the collective reshards, or ""
+    is_written: bool  # whether the user wrote the collective
     why: str
 
     @property
     def over(self) -> str:
-        """The axes as text."""
+        """The mesh axes as text."""
         return str(replica_groups.Span(self.axes, self.is_whole, self.devices))
 
     @property
@@ -57,12 +57,12 @@ class Collective:
 
     @property
     def text(self) -> str:
-        """The first line itself."""
+        """The text of the first line."""
         return self.lines[0].text if self.lines else ""
 
 
 def read(text: str, mesh: Mesh | None) -> Iterator[Collective]:
-    """The collectives in the text of a program that is compiled for a mesh."""
+    """The collectives in the text of a program that was compiled for a mesh; none if `mesh` is None."""
     if mesh is None:
         return
     module = hlo_parser.Module(text)
@@ -87,7 +87,7 @@ def _lines(module: hlo_parser.Module, instructions: Sequence[hlo_parser.Instruct
 
 
 def _results(module: hlo_parser.Module, i: hlo_parser.Instruction) -> list[hlo_parser.Instruction]:
-    """The parts of a combined collective, each with the source lines that it is for."""
+    """The instructions that extract the results of a combined collective; each has the source lines of one result."""
     if not i.shape.startswith("("):
         return []
     users = module.users(i)
@@ -97,7 +97,7 @@ def _results(module: hlo_parser.Module, i: hlo_parser.Instruction) -> list[hlo_p
 
 def _size(i: hlo_parser.Instruction, kind: str, devices: int) -> int:
     shape = i.shape
-    if i.opcode.endswith("-start") and kind != "all-reduce":  # (operands, results, ...)
+    if i.opcode.endswith("-start") and kind != "all-reduce":  # the shape is (operands, results, ...)
         shape = hlo_parser.parts(shape)[1]
     return hlo_parser.size(shape) * (devices if kind == "reduce-scatter" else 1)
 

@@ -1,7 +1,8 @@
-"""Why a collective is in a program, in a few words: written by the user, or inserted by the partitioner for an op.
+"""Explains in a few words why a program contains a collective: the user wrote it, or an op made the partitioner insert
+it.
 
-The partitioner records for which op it inserted a collective, not why. The reason follows from its kind and
-what that op does: an elementwise op never needs other devices, so there the sharding was changed explicitly.
+The partitioner records the op for which it inserted a collective, but not the reason, which follows from the kind of
+collective and the op. An elementwise op needs no other devices, so its collective is an explicit resharding.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 from atled.inspect.hlo_parser import OpName
 
-# Ops that are collectives written by the user, and their names in `lax`.
+# Collective ops that users write, and their names in `lax`.
 WRITTEN = {
     "psum": "psum", "psum_invariant": "psum", "pmax": "pmax", "pmin": "pmin", "all_gather": "all_gather",
     "psum_scatter": "psum_scatter", "ppermute": "ppermute", "all_to_all": "all_to_all",
@@ -33,40 +34,40 @@ _COMBINED = {"add": "sums", "maximum": "maxima", "minimum": "minima", "multiply"
 
 
 def is_written(ops: Sequence[OpName]) -> bool:
-    """Whether the user wrote the collective."""
+    """Whether the user wrote the collective: all its ops are collectives outside of the backward pass."""
     return bool(ops) and all([op.name in WRITTEN and not op.is_backward for op in ops])
 
 
 def reason(kind: str, ops: Sequence[OpName], over: str, combiner: str) -> str:
-    """Why a collective of this kind is there, for these ops; `combiner` is what an all-reduce does to its operands."""
+    """The reason for a collective of this kind, given its ops, its axes as text, and the opcode of its reduction."""
     names = list(dict.fromkeys([op.name for op in ops]))
     is_backward = any([op.is_backward for op in ops])
     if is_written(ops):
         return f"written: lax.{WRITTEN[names[0]]}"
     if names == ["psum_invariant"]:
-        return f"gradient of a value that all devices of {over} share: parts are added up"
+        return f"gradient of a value replicated over {over}: partial gradients are summed"
     if names and names[0] in WRITTEN:
-        return f"backward of the line's own collective: lax.{WRITTEN[names[0]]}"
+        return f"backward pass of lax.{WRITTEN[names[0]]} on this line"
     if kind in ("all-reduce", "reduce-scatter"):
         explanation = _reduced(names, is_backward, over, _COMBINED.get(combiner, "parts"))
-        return f"{explanation}, each device keeps a share" if kind == "reduce-scatter" else explanation
+        return f"{explanation}, each device keeps one shard" if kind == "reduce-scatter" else explanation
     return ("backward: " if is_backward else "") + _moved(kind, names, over)
 
 
 def _reduced(names: Sequence[str], is_backward: bool, over: str, parts: str) -> str:
     if is_backward:
-        return f"gradient: every part of {over} gives a share of the sum"
+        return f"gradient: partial sums over {over} are combined"
     for name in names:
         if name in CONTRACTIONS:
             return f"{CONTRACTIONS[name]} contracts a dimension split over {over}: partial {parts} are combined"
         if name in REDUCTIONS:
             return f"{name} over a dimension split over {over}: partial {parts} are combined"
         if name in LOOKUPS:
-            return f"{name} from what is split over {over}: each device looks in its own part"
+            return f"{name} from an array split over {over}: each device reads its own shard"
         if name in PARTS:
-            return f"{name} of what is split over {over}: the device that has it gives it to all"
+            return f"{name} of an array split over {over}: the device that holds an element sends it"
         if name in UPDATES:
-            return f"{name} into what is whole over {over}: updates of all devices are combined"
+            return f"{name} into an array replicated over {over}: updates of all devices are combined"
     return f"{_listed(names)} over {over}: partial {parts} are combined"
 
 
@@ -76,15 +77,15 @@ def _moved(kind: str, names: Sequence[str], over: str) -> str:
     lookup = next((n for n in names if n in LOOKUPS or n in UPDATES), None)
     if kind == "all-gather":
         who = contraction or lookup or along
-        return f"{who} needs whole what is split over {over}" if who else f"resharding: split over {over}, wanted whole"
+        return f"{who} needs the full axis split over {over}" if who else f"resharding: split over {over} to replicated"
     if kind == "all-to-all":
         if along:
-            return f"{along} along a dimension split over {over}: another one is split meanwhile"
+            return f"{along} along a dimension split over {over}: the split moves to another dimension"
         return f"resharding: {over} moves to another dimension"
     if kind == "collective-permute":
         if any([n in NEIGHBOURS for n in names]):
-            return f"{along} across the borders of parts: neighbours along {over} hand over their edges"
-        return f"resharding: parts change places along {over}"
+            return f"{along} across the edges of shards: neighbors along {over} exchange edges"
+        return f"resharding: shards move between devices along {over}"
     return f"{_listed(names)}: one device of {over} sends to the others"
 
 

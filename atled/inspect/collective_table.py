@@ -15,7 +15,7 @@ from atled.staging.jit import jit
 
 
 class Collectives:
-    """Every collective of a compiled program: `rows`, a table when printed, and `expect` for tests.
+    """The collectives of a compiled program, as `rows`; prints as a table, and tests call `expect`.
 
     >>> import atled
     >>> print(atled.inspect.collectives(lambda x: x * 2)(atled.numpy.ones(8)).expect(all_reduce=0))
@@ -33,7 +33,7 @@ class Collectives:
         self, *, all_reduce: int | None = None, all_gather: int | None = None, reduce_scatter: int | None = None,
         all_to_all: int | None = None, collective_permute: int | None = None,
     ) -> Collectives:  # fmt: skip
-        """Raise AssertionError unless each kind occurs as often as given; None allows any number."""
+        """Raise AssertionError unless each kind has the given number of collectives, where None allows any number."""
         counts = {
             "all-reduce": all_reduce, "all-gather": all_gather, "reduce-scatter": reduce_scatter,
             "all-to-all": all_to_all, "collective-permute": collective_permute,
@@ -46,7 +46,7 @@ class Collectives:
         return self
 
     def totals(self) -> dict[tuple[Any, ...], tuple[int, bool]]:
-        """Bytes per device by mesh axes, over all loop iterations; and whether all trip counts are known."""
+        """Mesh axes -> bytes per device over all loop iterations, and whether all trip counts are known."""
         totals: dict[tuple[Any, ...], tuple[int, bool]] = {}
         for row in self.rows:
             total, is_known = totals.get(row.axes, (0, True))
@@ -72,7 +72,7 @@ class Collectives:
         return "\n".join([*out, "", *self._totals()])
 
     def _repr_html_(self) -> str:
-        """The table for notebooks."""
+        """The table as HTML for notebooks."""
         cell = '<td style="text-align:left;vertical-align:top">{}</td>'
         rows = []
         for cells, notes in self._groups():
@@ -93,7 +93,7 @@ class Collectives:
         )
 
     def _groups(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-        """The cells of the table, and notes below them; equal rows are merged."""
+        """The cells of each row of the table, and the notes below the row; equal rows are merged."""
         equal: dict[Any, int] = {}
         for row in self.rows:
             equal[row] = equal.get(row, 0) + 1
@@ -116,10 +116,10 @@ HEADER = ("kind", "over", "devices", "bytes", "times", "where", "why")
 
 
 def collectives(f: Callable[..., Any]) -> Callable[..., Collectives]:
-    """A table of the collectives in `f`, compiled for these arguments.
+    """A function of f's arguments that compiles `f` for them, without running it, and returns its `Collectives`.
 
-    Each row has the kind, the mesh axes, bytes on each device, the user's line, and why the collective is there.
-    Arguments may be arrays, or `ShapeDtypeStruct`s with shardings; nothing runs.
+    Each row has the kind, the mesh axes, bytes on each device, the user's line, and the reason for the collective.
+    Arguments may be arrays, or `ShapeDtypeStruct`s with shardings.
 
     >>> import atled
     >>> n = atled.device_count()
@@ -148,9 +148,9 @@ def expect(
     f: Callable[..., Any], *, all_reduce: int | None = None, all_gather: int | None = None,
     reduce_scatter: int | None = None, all_to_all: int | None = None, collective_permute: int | None = None,
 ) -> Callable[..., Collectives]:  # fmt: skip
-    """Raise AssertionError, with the table, unless `f` compiled for these arguments has this many collectives.
+    """A function of f's arguments that raises AssertionError, with the table, unless `f` has this many collectives.
 
-    None allows any number; kinds that are not given are not checked.
+    None, the default, allows any number.
 
     >>> import atled
     >>> _ = expect(lambda x: x * 2, all_reduce=0, all_gather=0)(atled.numpy.ones(8))
@@ -167,7 +167,7 @@ def expect(
 
 
 def _places(lines: Sequence[Line]) -> list[str]:
-    """Source lines as text, with each file name once."""
+    """Source lines as text; consecutive lines of a file have its name once."""
     before, out = None, []
     for line in lines:
         out.append(str(line) if line.file != before else str(line.number))

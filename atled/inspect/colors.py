@@ -1,10 +1,10 @@
-"""One color for each device, distinct from those of neighboring devices, and light enough for dark text."""
+"""One color per device, light enough for dark text and distinct from the colors of adjacent devices."""
 
 from __future__ import annotations
 
 import colorsys
 
-_GOLDEN = 0.618034  # steps of the golden ratio spread hues evenly, however many there are
+_GOLDEN = 0.618034  # steps of the golden ratio spread any number of hues evenly
 
 
 def color(number: int) -> tuple[int, int, int]:
@@ -15,6 +15,6 @@ def color(number: int) -> tuple[int, int, int]:
 
 
 def ansi(number: int) -> int:
-    """The nearest of the 256 terminal colors."""
+    """The number of the terminal color, of 256, that is nearest to `color(number)`."""
     r, g, b = [min(5, max(0, round((c - 55) / 40))) if c > 47 else 0 for c in color(number)]
     return 16 + 36 * r + 6 * g + b

@@ -1,7 +1,7 @@
-"""`atled doctor`: checks the installation, the environment variables, and that programs run.
+"""`atled doctor`: checks the installation and the environment variables, and runs a self-test.
 
-Checks that may hang or crash run in child processes: an unknown XLA flag aborts the process. `broken` items must be
-fixed, and make the command fail; notes are informational. Not imported by `import atled`.
+Checks that may hang or abort, such as by an unknown XLA flag, run in child processes. Problems in `broken` make the
+command fail, problems in `notes` do not. `import atled` does not import this file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from atled.core import settings
 from atled.engine import client, disk_cache, plugins, program_cache
 from atled.engine.topology import size
 
-_OTHERS = {  # in addition to the settings
+_OTHERS = {  # variables other than those of settings
     "ATLED_PLATFORMS", "ATLED_NUM_CPU_DEVICES", "ATLED_COORDINATOR", "ATLED_NUM_PROCESSES", "ATLED_PROCESS_ID",
     "ATLED_SERVE", "ATLED_TOKEN", "ATLED_TOKEN_FILE", "ATLED_DATA", "ATLED_AS_JAX", "ATLED_AS_JAX_REPORT",
 }  # fmt: skip
@@ -35,37 +35,37 @@ _ENGINE = (
     "XLA_FLAGS", "TF_CPP_MIN_LOG_LEVEL", "XDG_CACHE_HOME", "HOME", "LD_LIBRARY_PATH", "LIBTPU_INIT_ARGS",
     "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS",
 )  # fmt: skip
-_PATIENCE = 60  # timeout of a child process in seconds
-_LOOK = 2.0  # seconds to look for damaged entries
-_LITTLE = 1 << 30  # free disk space in bytes below which there is a note
+_PATIENCE = 60  # timeout of a child process, in seconds
+_LOOK = 2.0  # maximum time to look for damaged cache entries, in seconds
+_LITTLE = 1 << 30  # free bytes of memory or disk below which there is a note
 
 
 class Report:
-    """The findings, printed as they arrive."""
+    """The results of the checks: rows are printed at once, problems and notes at the end."""
 
     def __init__(self) -> None:
         self.broken: list[str] = []
         self.notes: list[str] = []
 
     def row(self, name: str, *values: Any) -> None:
-        """One line, or one for each value."""
+        """Print a row: a name, and one line for each value."""
         for i, value in enumerate(values):
             print(f"  {name if i == 0 else '':22} {value}", flush=True)
 
     def is_broken(self, what: str, way_out: str) -> None:
-        """Something that must be fixed."""
+        """Add a problem that must be fixed, and advice."""
         self.broken.append(f"{what}\n    try: {way_out}")
 
     def note(self, what: str, way_out: str) -> None:
-        """Something that works, but not well."""
+        """Add a problem that need not be fixed, and advice."""
         self.notes.append(f"{what}\n    try: {way_out}")
 
 
 def add(commands: Any) -> None:
-    """The command `atled doctor`."""
+    """Add the command `atled doctor` to the parser."""
     parser = commands.add_parser(
         "doctor", help="show versions and run a self-test",
-        description="Versions, devices, plugins, the compile cache and the environment, and a short test of them.",
+        description="Show versions, devices, plugins, the compile cache and the environment; run a short self-test.",
     )  # fmt: skip
     parser.set_defaults(run=_run)
 
@@ -99,11 +99,11 @@ def _versions(report: Report) -> None:
     numbers = tuple([int(n) for n in client.engine_version().split(".")[:3]])
     if not (0, 10, 2) <= numbers < (0, 13):
         report.is_broken(
-            f"jaxlib {client.engine_version()} is not among those that atled is tested with: 0.10.2 to 0.12.",
+            f"atled is tested with jaxlib 0.10.2 to 0.12; got {client.engine_version()}.",
             "pip install 'jaxlib>=0.10.2,<0.13'",
         )
     if sys.platform == "win32":
-        report.note("On Windows, several processes are not supported.", "the Windows Subsystem for Linux")
+        report.note("Multi-process runs are not supported on Windows.", "the Windows Subsystem for Linux")
 
 
 def _machine(report: Report) -> None:
@@ -150,7 +150,7 @@ def memory() -> tuple[int, int]:
 
 
 def known_variables() -> set[str]:
-    """The environment variables that affect atled."""
+    """The names of all environment variables that start with ATLED_ and have an effect."""
     return {f"ATLED_{name.upper()}" for name in settings.NAMES} | _OTHERS
 
 
@@ -160,9 +160,9 @@ def _environment(report: Report) -> None:
         report.row(name, repr(os.environ[name]))
         if name.startswith("ATLED_") and name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            report.note(f"{name} means nothing to atled.", f"unset {name}" + (f"; is it {near[0]}?" if near else ""))
+            report.note(f"atled has no setting {name}.", f"unset {name}" + (f"; is it {near[0]}?" if near else ""))
     for name, problem in settings.malformed.items():
-        report.is_broken(problem, f"unset {name}, or give it such a value")
+        report.is_broken(problem, f"unset {name}, or set it to a valid value")
     for name in _NUMBERS:
         text = os.environ.get(name)
         if text and not text.isdecimal():
@@ -178,9 +178,9 @@ def _cache(report: Report) -> None:
     exists = os.path.isdir(path)
     where = path if exists else _first_existing(path)
     if not os.path.isdir(where) or not os.access(where, os.W_OK | os.X_OK):
-        what = f"The compile cache {path} cannot be {'written' if exists else 'made'}, so programs are compiled anew."
+        what = f"The compile cache {path} cannot be {'written' if exists else 'created'}, so programs are not cached."
         report.row("health", "cannot be written")
-        report.note(what, "ATLED_CACHE_DIR=directory, one of your own, or ATLED_CACHE=0")
+        report.note(what, "ATLED_CACHE_DIR=a directory that you can write to, or ATLED_CACHE=0")
     elif exists and not disk_cache.is_private(os.stat(path)):
         report.row("health", "not used, because others may write there")
         report.note(f"Others may write to {path}, so it is not used.", f"chmod 700 {path}")
@@ -200,7 +200,7 @@ def _first_existing(path: str) -> str:
 
 
 def _entries(report: Report, path: str) -> None:
-    """The number of cached programs, and whether the most recent ones are intact."""
+    """Report the number of cached programs, and how many of the most recent ones are damaged."""
     try:
         entries = [
             (e.stat().st_mtime, e.stat().st_size, e.name) for e in os.scandir(path) if not e.name.startswith(".")
@@ -222,7 +222,7 @@ def _entries(report: Report, path: str) -> None:
     report.row("checked", f"{looked}, {len(damaged)} of them damaged")
     if damaged:
         first = os.path.join(path, damaged[0])
-        report.note(f"Entries are damaged, and will be compiled anew: {first}", f"rm {first}")
+        report.note(f"Damaged cache entries will be recompiled: {first}", f"rm {first}")
 
 
 def _plugins(report: Report) -> None:
@@ -258,22 +258,22 @@ def _self_test(report: Report) -> None:
     told, error = _child("collective", ATLED_NUM_CPU_DEVICES="2", ATLED_PLATFORMS="cpu")
     report.row("collective", "FAILED: " + str(error) if told is None else f"ok, {told['seconds']:.2f} s")
     if told is None:
-        report.is_broken(f"A sum over two devices of the CPU fails: {error}", _way_out(str(error)))
+        report.is_broken(f"A collective over two CPU devices fails: {error}", _way_out(str(error)))
 
 
 def _way_out(error: str) -> str:
     if "XLA_FLAGS" in error:
-        return "unset XLA_FLAGS, or correct the flag that is named"
+        return "unset XLA_FLAGS, or correct the flag in the message"
     if "ATLED_PLATFORMS" in error:
         return "unset ATLED_PLATFORMS, or ATLED_PLATFORMS=cpu"
     for name in os.environ:
         if name.startswith("ATLED_") and name in error:
             return f"unset {name}"
-    return "what the message says; else pip install --force-reinstall atled jaxlib"
+    return "follow the message; if that fails, pip install --force-reinstall atled jaxlib"
 
 
 def _child(task: str, *args: str, **variables: str) -> tuple[Any, str | None]:
-    """The result of a task in a child process, or the reason for its failure."""
+    """The result of a task that runs in a child process, or None and the reason of its failure."""
     command = [sys.executable, "-W", "ignore", "-c", "from atled.inspect import doctor; doctor.work()", task, *args]
     try:
         run = subprocess.run(command, capture_output=True, timeout=_PATIENCE, env={**os.environ, **variables})
@@ -283,15 +283,15 @@ def _child(task: str, *args: str, **variables: str) -> tuple[Any, str | None]:
         return json.loads(run.stdout.splitlines()[-1]), None
     errors = run.stderr.decode(errors="replace").splitlines()
     lines = [line for line in errors if line.strip() and not line.startswith(("***", "    @", "PC:"))]
-    named = [line for line in lines if "XLA_FLAGS" in line or "Error" in line] or lines or ["it says nothing"]
+    named = [line for line in lines if "XLA_FLAGS" in line or "Error" in line] or lines or ["no output"]
     return None, f"{named[-1].strip()[:400]} (status {run.returncode})"
 
 
-# -- in children -------------------------------------------------------------------------------------------------------
+# -- tasks of child processes -----------------------------------------------------------------------------------------
 
 
 def work() -> None:
-    """Run the task named by the process arguments; its result is the last line of output."""
+    """Run the task named in `sys.argv`, and print its result as JSON on the last line."""
     tasks = {"basics": _basics, "collective": _collective, "plugin": _plugin}
     print(json.dumps(tasks[sys.argv[1]](*sys.argv[2:])))
 
@@ -346,7 +346,7 @@ def _basics() -> dict[str, Any]:
             if test():
                 seconds[name] = time.perf_counter() - began
             else:
-                failed[name] = "the result is wrong" if name != "disk cache" else "a program was not found again"
+                failed[name] = "the result is wrong" if name != "disk cache" else "the program was not cached"
         except Exception as error:
             failed[name] = f"{type(error).__name__}: {error}"
     return {"devices": _described(devices), "seconds": seconds, "failed": failed}
@@ -356,5 +356,5 @@ def _collective() -> dict[str, Any]:
     began = time.perf_counter()
     sums = atled.pmap(lambda v: atled.lax.psum(v, "i"), axis_name="i")(jnp.asarray([1.0, 2.0]))
     if sums.tolist() != [3, 3]:
-        sys.exit(f"Error: the sum of 1 and 2 is 3; got {sums.tolist()}")
+        sys.exit(f"Error: psum of 1 and 2 must be [3, 3]; got {sums.tolist()}")
     return {"seconds": time.perf_counter() - began}

@@ -1,6 +1,6 @@
 """Reads the text of compiled programs: instructions by computation, the call graph, and the user's lines.
 
-The result is a `Module`. Only as much of the format is parsed as collectives need.
+`Module` parses only the parts of the format that `collective_parser` needs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 
 class OpName(NamedTuple):
-    """An op of the program that was lowered, and whether it is in the backward pass."""
+    """The name of an op of the lowered program, and whether it is in the backward pass."""
 
     name: str
     is_backward: bool
@@ -52,26 +52,26 @@ class Instruction:
     attributes: str
 
     def attribute(self, pattern: str) -> str | None:
-        """The match of a pattern's only group in the attributes; None if there is none."""
+        """The text that a pattern's only group matches in the attributes, or None."""
         match = re.search(pattern, self.attributes)
         return match and match[1]
 
     @property
     def ops(self) -> tuple[OpName, ...]:
-        """The ops that it was lowered from; several if it was combined."""
+        """The ops that the instruction was lowered from; several if the compiler combined them."""
         path = self.attribute(r'\bop_name="([^"]*)"') or ""
         last = path.rpartition("/")[2]
         return tuple([OpName(name, bool(back)) for back, name in _OPS.findall(last)])
 
     @property
     def inputs(self) -> list[str]:
-        """The names of its operands."""
+        """The names of the operands."""
         return re.findall(r"%([\w.-]+)", self.operands)
 
     @property
     def called(self) -> list[str]:
-        """The computations that it runs."""
-        if self.opcode in ("async-update", "async-done"):  # these name what async-start runs
+        """The names of the computations that the instruction runs."""
+        if self.opcode in ("async-update", "async-done"):  # only async-start counts as a call
             return []
         branches = [n for group in _BRANCHES.findall(self.attributes) for n in re.findall(r"[\w.-]+", group)]
         return [*_CALLED.findall(self.attributes), *branches]
@@ -84,18 +84,18 @@ class Instruction:
 
 
 class Visit(NamedTuple):
-    """An instruction that runs, with its enclosing loops and branches, outermost first."""
+    """An instruction at one call site, with its enclosing loops and branches, outermost first."""
 
     instruction: Instruction
     around: tuple[Instruction, ...]
 
 
 class Module:
-    """A compiled program, read from its text."""
+    """A compiled program, parsed from its text."""
 
     def __init__(self, text: str) -> None:
         self.computations: dict[str, list[Instruction]] = {}
-        self.home: dict[str, list[Instruction]] = {}  # the computation that an instruction is in
+        self.home: dict[str, list[Instruction]] = {}  # name of an instruction -> its computation
         self.entry = ""
         self._text = text
         current: list[Instruction] | None = None
@@ -112,7 +112,7 @@ class Module:
                 self.home[current[-1].name] = current
 
     def visits(self) -> Iterator[Visit]:
-        """All instructions that run, in order, once for every call site."""
+        """All instructions that run, in program order, once for every call site."""
         return self._visits(self.entry, ())
 
     def _visits(self, name: str, around: tuple[Instruction, ...]) -> Iterator[Visit]:
@@ -123,7 +123,7 @@ class Module:
                 yield from self._visits(called, inner)
 
     def argument(self, i: Instruction) -> str:
-        """The program argument that a compiler-inserted instruction moves; an empty string if there is none."""
+        """The name of the program argument that a compiler-inserted instruction moves, or ""."""
         around = {r.name: r for r in self.home[i.name]} if not i.ops else {}
         while i.opcode != "parameter":
             if i.ops or not i.inputs or i.inputs[0] not in around:
@@ -132,7 +132,7 @@ class Module:
         return i.attribute(r'\bop_name="([^"]*)"') or ""
 
     def makers(self, i: Instruction) -> list[Instruction]:
-        """The instructions that compute an instruction's operands."""
+        """The instructions that produce an instruction's operands."""
         input_names = set(i.inputs)
         return [r for r in self.home[i.name] if r.name in input_names]
 
@@ -150,7 +150,7 @@ class Module:
 
     @functools.cached_property
     def _frames(self) -> dict[int, Line]:
-        """The lines of the numbered stack frames; tables at the head of the text spell them out."""
+        """The source line of each stack frame number, from the tables at the head of the text."""
         files = {n: row.strip('"') for n, row in self._table("FileNames").items()}
         places = {n: _numbers(row) for n, row in self._table("FileLocations").items()}
         lines = {n: Line(files[p["file_name_id"]], p["line"]) for n, p in places.items() if p["file_name_id"] in files}
@@ -176,7 +176,7 @@ def _instruction(row: str) -> Instruction:
 
 
 def closing(text: str, start: int) -> int:
-    """The index of the bracket that closes the one at `start`."""
+    """The index of the bracket that closes the bracket at index `start`."""
     depth = 0
     for place in range(start, len(text)):
         depth += (text[place] in "([{") - (text[place] in ")]}")
@@ -186,7 +186,7 @@ def closing(text: str, start: int) -> int:
 
 
 def parts(shape: str) -> list[str]:
-    """The elements of the shape of a tuple."""
+    """The shapes of the elements of a tuple shape."""
     elements, start, inner = [], 0, shape[1:-1]
     depth = 0
     for place, letter in enumerate(inner):
@@ -198,7 +198,7 @@ def parts(shape: str) -> list[str]:
 
 
 def size(shape: str) -> int:
-    """The bytes of a shape, or of all the elements of a tuple."""
+    """The size of an array or tuple shape in bytes."""
     bits = 0
     for dtype, dims in re.findall(r"\b([a-z]+\d*\w*)\[([\d,<=]*)\]", shape):
         width = 8 if dtype == "pred" else int((re.findall(r"\d+", dtype) or ["0"])[0])

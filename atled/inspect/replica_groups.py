@@ -1,6 +1,6 @@
-"""The device groups of a collective, in all the notations of HLO, and the mesh axes they correspond to.
+"""Parses the device groups of a collective in all notations of HLO, and finds the mesh axes that they run over.
 
-Devices are numbered by their row-major position in the mesh, as in programs.
+A device's number is its row-major index in the mesh, as in HLO.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atled.core.sharding import Mesh
 
 
 class Span(NamedTuple):
-    """The mesh axes that a collective runs over; `is_whole` unless its groups are only a part of them."""
+    """The mesh axes that a collective runs over; `is_whole` if each group spans these axes completely."""
 
     axes: tuple[Any, ...]
     is_whole: bool
@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
 
 def span(attributes: str, mesh: Mesh) -> Span:
-    """The axes that a collective runs over."""
+    """The mesh axes that a collective runs over, from the text of its attributes."""
     where = np.indices(mesh.devices.shape).reshape(mesh.devices.ndim, -1)
     pairs = re.search(r"\bsource_target_pairs=(\{\{.*?\}\}|\{\})", attributes)
     groups = _explicit(pairs[1]) if pairs else replica_groups(attributes, mesh.size)
@@ -40,7 +40,7 @@ def span(attributes: str, mesh: Mesh) -> Span:
 
 
 def replica_groups(attributes: str, devices: int) -> list[tuple[int, ...]]:
-    """The groups of devices that a collective runs in."""
+    """The groups of devices of a collective, from the text of its attributes."""
     _, marker, text = attributes.partition("replica_groups=")
     if marker and text.startswith("mesh["):
         return _of_mesh(text)
@@ -55,13 +55,13 @@ def _explicit(text: str) -> list[tuple[int, ...]]:
 
 
 def _iota(text: str) -> np.ndarray:
-    """`[2,4]<=[4,2]T(1,0)`: the numbers in the second shape, transposed, in the first shape."""
+    """`[2,4]<=[4,2]T(1,0)`: 0, 1, 2, ... in the second shape, transposed, then reshaped to the first shape."""
     shape, _, order = text.partition("<=")
     return _order(order).reshape(_numbers(shape.strip("[]")))
 
 
 def _order(text: str) -> np.ndarray:
-    """`[4,2]T(1,0)`: the numbers in a shape, read after a transposition."""
+    """`[4,2]T(1,0)`: 0, 1, 2, ... in a shape, transposed, then flattened."""
     match = re.match(r"\[([\d,]+)\](?:T\(([\d,]+)\))?", text)
     assert match, text
     shape = _numbers(match[1])
@@ -70,14 +70,14 @@ def _order(text: str) -> np.ndarray:
 
 
 def _of_mesh(text: str) -> list[tuple[int, ...]]:
-    """`mesh['a'=4,'b'=2] {'a'}`: groups along axes of the compiler's own mesh, or along parts `'a':(2)2` of them."""
+    """`mesh['a'=4,'b'=2] {'a'}`: groups along axes of the compiler's mesh, or along sub-axes such as `'a':(2)2`."""
     match = re.match(r"mesh\[([^\]]*)\](?:, device_ids=\((.*?)\)(?= \{))? \{([^}]*)\}", text)
     assert match, text
     axes = [(name, int(n)) for name, n in re.findall(r"'([^']*)'=(\d+)", match[1])]
     asked = [(name, int(p or 1), int(n or 0)) for name, p, n in re.findall(r"'([^']*)'(?::\((\d+)\)(\d+))?", match[3])]
     shape: list[int] = []
-    chosen: dict[int, int] = {}  # requested axis -> its dimension
-    for name, n in axes:  # an axis of which parts are requested becomes several dimensions
+    chosen: dict[int, int] = {}  # index of a requested axis -> its dimension in `shape`
+    for name, n in axes:  # an axis with requested sub-axes becomes several dimensions
         done = 1
         for i, (_, before, count) in sorted([(i, a) for i, a in enumerate(asked) if a[0] == name], key=lambda s: s[1]):
             count = count or n
@@ -93,7 +93,7 @@ def _of_mesh(text: str) -> list[tuple[int, ...]]:
 
 
 def _device_ids(text: str | None, count: int) -> np.ndarray:
-    """The devices of a mesh: `8,3,7`, `[4,16]T(1,0)`, or in order."""
+    """The device ids of a mesh: `8,3,7`, `[4,16]T(1,0)`, or 0, 1, 2, ... if there is no text."""
     if not text:
         return np.arange(count)
     return _order(text) if text.startswith("[") else np.array(_numbers(text))

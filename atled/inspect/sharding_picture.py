@@ -1,6 +1,6 @@
-"""Drawings of shardings: `sharding` makes a `Picture`, which prints as blocks and is an SVG in a notebook.
+"""Draws shardings: `sharding` returns a `Picture`, which prints as text and displays as SVG in a notebook.
 
-The picture is a grid of at most two dimensions, each cell with the devices that hold it; `text_drawing.py` and
+The picture is a grid with one or two dimensions; each cell shows the devices that hold it. `text_drawing.py` and
 `svg_drawing.py` draw it.
 """
 
@@ -20,10 +20,10 @@ from atled.inspect import svg_drawing, text_drawing
 
 
 class Side(NamedTuple):
-    """One direction of a picture: a dimension of the array, and the parts that it is split into."""
+    """One direction of a picture: a dimension of the array, and the slices that it is split into."""
 
     dimension: int | None
-    parts: tuple[str, ...]  # as slices
+    parts: tuple[str, ...]  # slices as text, such as "0:4"
 
 
 class Picture:
@@ -51,7 +51,7 @@ class Picture:
             self.notes.insert(0, f"over {sharding.mesh} as {sharding.spec}")
 
     def label(self, row: int, column: int, room: int) -> str:
-        """The devices of a cell, in at most `room` characters."""
+        """The devices of a cell as text, in about `room` characters."""
         devices = self.cells[row, column]
         processes = sorted({d.process_index for d in devices})
         if len({d.process_index for d in self.sharding.devices}) == 1:
@@ -87,8 +87,8 @@ def sharding(x: Any, shape: Sequence[int] | None = None, *, color: bool | None =
 
     Args:
         x: an array, a `ShapeDtypeStruct` with a sharding, or a sharding with the `shape` of an array.
-        shape: of the array, if `x` is a sharding.
-        color: whether to print in color; if None, in a terminal unless NO_COLOR is set.
+        shape: the shape of the array, if `x` is a sharding.
+        color: whether to print in color, by default in a terminal unless NO_COLOR is set.
 
     >>> import atled
     >>> print(sharding(atled.device_put(atled.numpy.ones((4, 2)), atled.devices()[0])))
@@ -100,7 +100,7 @@ def sharding(x: Any, shape: Sequence[int] | None = None, *, color: bool | None =
     if isinstance(x, Sharding):
         if shape is None:
             raise TypeError(
-                f"inspect.sharding: the shape of an array is needed; got only {type(x).__name__}."
+                f"inspect.sharding: a sharding needs the shape of an array; got only {type(x).__name__}."
                 "\n  try: inspect.sharding(s, (64, 16))."
             )
         placement, dims = x, tuple([int(n) for n in shape])
@@ -110,7 +110,7 @@ def sharding(x: Any, shape: Sequence[int] | None = None, *, color: bool | None =
     else:
         got, way_out = type(x).__name__, "atled.device_put(x) first."
         if isinstance(x, Tracer):
-            got, way_out = "a traced array, whose place is not known yet", "it on arguments and results."
+            got, way_out = "a traced array, which has no sharding yet", "inspect.sharding of arguments and results."
         raise TypeError(f"inspect.sharding: expected an array or a sharding; got {got}.\n  try: {way_out}")
     if isinstance(placement, NamedSharding):
         placement.check(dims, "inspect.sharding")
@@ -118,7 +118,7 @@ def sharding(x: Any, shape: Sequence[int] | None = None, *, color: bool | None =
 
 
 def _directions(counts: Sequence[int]) -> tuple[int | None, int | None]:
-    """The dimensions drawn vertically and horizontally: both of a matrix, else the first two that are split."""
+    """The dimensions drawn vertically and horizontally: those of a matrix, or the first two that are split."""
     if len(counts) <= 2:
         return (None if len(counts) < 2 else 0), (len(counts) - 1 if counts else None)
     split = [d for d, n in enumerate(counts) if n > 1]
@@ -148,7 +148,7 @@ def _described(shape: tuple[int, ...], sharding: Sharding, counts: Sequence[int]
 
 
 def _notes(shape: tuple[int, ...], counts: Sequence[int], down: int | None, across: int | None) -> list[str]:
-    """Notes about splits that the picture does not show."""
+    """Notes for arrays of more than two dimensions: which are drawn, and which are split but not drawn."""
     if len(shape) <= 2:
         return []
     shown = [d for d in (down, across) if d is not None and counts[d] > 1]
@@ -166,7 +166,7 @@ def _notes(shape: tuple[int, ...], counts: Sequence[int], down: int | None, acro
 
 
 def _shortened(ids: Sequence[int], room: int) -> str:
-    """Numbers as text: runs of three or more as 0-2, and the middle left out if there is no room."""
+    """Device ids as text: runs of three or more ids as 0-2, and middle ones omitted if there is no room."""
     runs: list[list[int]] = []
     for n in sorted(ids):
         if runs and runs[-1][1] == n - 1:

@@ -7,14 +7,14 @@ from typing import Any
 
 from atled.inspect import colors, text_drawing
 
-CELL, HEIGHT = 72, 40  # of one block
-LEFT, LINE = 84, 18  # space for the slices of rows, and for a line of text
-MOST = 32  # rows, and columns
-LABEL = 11  # characters in a block
+CELL, HEIGHT = 72, 40  # width and height of a block in pixels
+LEFT, LINE = 84, 18  # width of the row labels, and height of a line of text
+MOST = 32  # maximum number of rows, and of columns
+LABEL = 11  # maximum characters of a label
 
 
 def draw(picture: Any) -> str:
-    """The SVG of a picture."""
+    """A picture as SVG text."""
     rows = text_drawing.shown(len(picture.rows.parts), MOST)
     columns = text_drawing.shown(len(picture.columns.parts), MOST)
     lines = [picture.title, *picture.notes]

@@ -9,12 +9,12 @@ from typing import Any
 from atled.inspect import colors
 
 LABEL = 16  # maximum characters of a label
-ROWS = 16  # maximum, of one picture
-TALL = 6  # rows up to which a block is three lines high
+ROWS = 16  # maximum number of rows of a picture
+TALL = 6  # maximum number of rows for which a block is three lines high
 
 
 def draw(picture: Any, has_color: bool) -> str:
-    """The text of a picture; it fits in the terminal."""
+    """A picture as text that fits into the width of the terminal."""
     width = shutil.get_terminal_size((100, 24)).columns
     rows = shown(len(picture.rows.parts), ROWS)
     left = max([len(picture.rows.parts[r]) for r in rows if r is not None])
@@ -33,13 +33,13 @@ def draw(picture: Any, has_color: bool) -> str:
 
 
 def shown(count: int, room: int) -> list[int | None]:
-    """The indices of rows or columns to draw; None represents the omitted ones."""
+    """The indices of rows or columns to draw; a None stands for the omitted indices."""
     room = max(room, 3)
     return [*range(count)] if count <= room else [*range(room - 2), None, count - 1]
 
 
 def _columns(picture: Any, width: int) -> tuple[list[int | None], int, bool]:
-    """The columns to draw, how wide each is, and whether there is room for their slices."""
+    """The columns to draw, the width of each, and whether there is room for a header with their slices."""
     parts = picture.columns.parts
     rows = [r for r in shown(len(picture.rows.parts), ROWS) if r is not None]
     label = max([len(picture.label(r, c, LABEL)) for r in rows for c in {*range(min(8, len(parts))), len(parts) - 1}])
@@ -58,7 +58,7 @@ def _label(picture: Any, row: int | None, column: int | None) -> str:
 
 
 def _grid(names: list[list[str]], cell: int) -> list[tuple[int | None, str]]:
-    """Lines of text, each with the index of the row whose middle it is, if any."""
+    """Lines of text, each with the index of the row whose middle line it is, or None."""
     bars = ["─" * cell] * len(names[0])
     out: list[tuple[int | None, str]] = [(None, f"┌{'┬'.join(bars)}┐")]
     for i, row in enumerate(names):
@@ -68,7 +68,7 @@ def _grid(names: list[list[str]], cell: int) -> list[tuple[int | None, str]]:
 
 
 def _blocks(picture: Any, rows: Any, columns: Any, names: Any, cell: int) -> list[tuple[int | None, str]]:
-    """Like `_grid`, as colored blocks."""
+    """Like `_grid`, but with colored blocks instead of borders."""
     out: list[tuple[int | None, str]] = []
     for i, r in enumerate(rows):
         for is_middle in (False, True, False) if len(rows) <= TALL and r is not None else (True,):
@@ -85,4 +85,4 @@ def _blocks(picture: Any, rows: Any, columns: Any, names: Any, cell: int) -> lis
 
 def _left_out(picture: Any, rows: list[int | None], columns: list[int | None]) -> list[str]:
     both = [("rows", rows, len(picture.rows.parts)), ("columns", columns, len(picture.columns.parts))]
-    return [f"… {n - len(drawn) + 1} of {n} {what} are left out" for what, drawn, n in both if None in drawn]
+    return [f"… {n - len(drawn) + 1} of {n} {what} are omitted" for what, drawn, n in both if None in drawn]

@@ -1,12 +1,12 @@
-"""JAX's public API, made of atled's own objects: a program for JAX runs after `import atled.jax as jax`.
+"""JAX's public API, built from atled's own objects: a program for JAX runs after `import atled.jax as jax`.
 
 >>> import atled
 >>> import atled.jax as jax, atled.jax.numpy as jnp
 >>> jax.grad is atled.grad, jnp is atled.numpy
 (True, True)
 
-What exists only because JAX has it is in this package; `atled.jax.numpy` and other modules that the two share are the
-same objects as `atled.numpy`. `atled.jax.as_jax` installs this package as `jax`.
+This package defines only the names that JAX has and `atled` lacks; shared modules are the same objects, such as
+`atled.jax.numpy` and `atled.numpy`. `atled.jax.as_jax` installs this package as `jax`.
 """
 
 import os as _os
@@ -15,7 +15,7 @@ from atled.core import lazy_imports
 from atled.jax import attributes as _attributes
 from atled.jax import finder as _finder
 
-__version__ = "0.10.2"  # of JAX, whose API this is
+__version__ = "0.10.2"  # the version of JAX whose API this package has
 __version_info__ = (0, 10, 2)
 _MODULES = """
     _src ad_checkpoint api_util config custom_batching custom_derivatives dlpack dtypes errors example_libraries

@@ -35,7 +35,7 @@ Saveable = _Answer("Saveable", True)
 
 
 class Offloadable(Offload):
-    """A policy's answer to offload a value: from which memory kind, and to which.
+    """A policy's decision to offload a value from memory kind `src` to memory kind `dst`.
 
     >>> Offloadable("device", "pinned_host").dst
     'pinned_host'
@@ -44,12 +44,12 @@ class Offloadable(Offload):
     src: str
 
     def __new__(cls, src: str, dst: str) -> Any:
-        """A policy's answer to offload a value from one memory kind to another."""
+        """A decision to offload a value from memory kind `src` to memory kind `dst`."""
         policy = super().__new__(cls, dst)
         policy.src = src
         return policy
 
     @property
     def dst(self) -> str:
-        """The memory."""
+        """The memory kind to which the value is offloaded."""
         return self.memory

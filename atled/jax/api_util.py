@@ -1,4 +1,4 @@
-"""Functions of flat lists, with the API of `jax.api_util`."""
+"""Helpers to call functions with flat lists of leaves, with the API of `jax.api_util`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = [
 
 
 def debug_info(traced_for: str, fun: Callable[..., Any], args: Any = (), kwargs: Any = None, **_: Any) -> DebugInfo:
-    """Debug information: the name of a function to trace."""
+    """Debug information for a traced function: the transformation's name and the function's."""
     return DebugInfo(traced_for, getattr(fun, "__name__", "<unnamed function>"))
 
 
 @transformation_with_aux2
 def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *flat: Any) -> list[Any]:
-    """A function from the leaves of (args, kwargs) to the leaves of its results, whose structure is stored."""
+    """`f` on flat lists: leaves of (args, kwargs) to leaves of the result; stores the result's structure."""
     args, kwargs = tree.unflatten(in_tree, flat)
     leaves, structure = tree.flatten(f(*args, **kwargs))
     store.store(structure)
@@ -32,14 +32,14 @@ def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *flat: Any) -> 
 
 @transformation_with_aux2
 def flatten_fun_nokwargs(f: Callable[..., Any], store: Any, in_tree: Any, *flat: Any) -> list[Any]:
-    """A function from the leaves of args to the leaves of its results, whose structure is stored."""
+    """`f` on flat lists: leaves of args to leaves of the result; stores the result's structure."""
     leaves, structure = tree.flatten(f(*tree.unflatten(in_tree, flat)))
     store.store(structure)
     return leaves
 
 
 def argnums_partial(f: WrappedFun, dyn_argnums: Any, args: Sequence[Any], *_: Any, **__: Any) -> tuple[WrappedFun, Any]:
-    """A function of some of the arguments, with the others fixed; also returns those arguments."""
+    """`f` as a function of the arguments `dyn_argnums`, with the others fixed; and the values of `dyn_argnums`."""
     dynamic = [n % len(args) for n in ((dyn_argnums,) if isinstance(dyn_argnums, int) else dyn_argnums)]
 
     def call(*given: Any, **kwargs: Any) -> Any:
@@ -52,7 +52,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums: Any, args: Sequence[Any], *_: An
 
 
 def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]:
-    """A value for each leaf; `axis_tree` may be a prefix of the tree."""
+    """The axis of each leaf, as a list; `axis_tree` may be a prefix of the tree."""
     dummies = tree.unflatten(treedef, [object()] * treedef.num_leaves)
     return tree.leaves(tree.broadcast(axis_tree, dummies, is_leaf=lambda x: x is None), is_leaf=lambda x: x is None)
 

@@ -1,7 +1,7 @@
-"""The attributes that tools written for JAX expect of programs, types and tracers, given to atled's classes.
+"""Adds the attributes that tools written for JAX expect to atled's classes of programs, types and tracers.
 
 `install` runs when `atled.jax` is imported: a program then has `.eqns`, an equation `.primitive` and `.params`, a type
-`.weak_type`. Nothing below reads them.
+`.weak_type`. Code outside of `atled.jax` does not read them.
 
 >>> import atled.jax as jax
 >>> [e.primitive.name for e in jax.make_jaxpr(lambda x: x * x + 1)(2.0).jaxpr.eqns]
@@ -24,7 +24,7 @@ from atled.staging.aot import TracedFunction
 
 
 class Primitive:
-    """A primitive in JAX's sense: all ops of one class."""
+    """A primitive of JAX: represents all ops of one class."""
 
     names: Mapping[str, str] = {"call": "jit", "checkpoint": "remat", "convert": "convert_element_type"}
 
@@ -42,32 +42,32 @@ class Primitive:
         return {"jaxpr" if f == "program" else f: v for f, v in zip(op.fields, op.parameters, strict=True)}
 
     def op_of(self, params: Mapping[str, Any]) -> Any:
-        """The op with these parameters."""
+        """An op of this primitive's class with the given parameters."""
         return self.op(**{"program" if name == "jaxpr" else name: value for name, value in params.items()})
 
     def bind(self, *operands: Any, **params: Any) -> Any:
-        """Compute with operands, which may be traced."""
+        """Apply the primitive to operands, which may be tracers."""
         out = bind(self.op_of(params), *operands)
         return list(out) if type(out) is tuple else out
 
     def bind_with_trace(self, trace: Interpreter, operands: Sequence[Any], *types_and_params: Any) -> Any:
-        """Compute under a transformation. Parameters come last; the types before them are optional."""
+        """Apply the primitive under a transformation. Parameters come last; types before them are ignored."""
         out = trace.process(self.op_of(types_and_params[-1]), tuple(operands))
         return list(out) if type(out) is tuple else out
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters of `bind`: `bind(*operands, **get_bind_params(params))`."""
+        """The keyword arguments of `bind`: `bind(*operands, **get_bind_params(params))`."""
         return params
 
     def __repr__(self) -> str:
         return self.name
 
 
-_primitives: dict[type, Primitive] = {}  # one for each class of ops that was requested
+_primitives: dict[type, Primitive] = {}  # by class of op, made at the first request
 
 
 def primitive_of(op: type) -> Primitive:
-    """The primitive that stands for a class of ops: always the same object."""
+    """The primitive of a class of ops; every call returns the same object."""
     primitive = _primitives.get(op)
     if primitive is None:
         primitive = _primitives.setdefault(op, getattr(op, "primitive", None) or Primitive(op))
@@ -75,26 +75,26 @@ def primitive_of(op: type) -> Primitive:
 
 
 def effects_of_equation(e: Equation) -> frozenset[Any]:
-    """What an equation does besides computing."""
+    """The side effects of an equation; those of its subprograms, if it has any."""
     held = subprograms(e.op)
     if held:
         return frozenset().union(*[effects_of(p) for p in held])
-    if hasattr(e.op, "effects"):  # of a user-defined primitive
+    if hasattr(e.op, "effects"):  # an op of a user-defined primitive
         return e.op.effects(*[v.type for v in e.operands])
     return frozenset([BY_NAME.get(e.op.effect, e.op)]) if e.op.has_effect else frozenset()
 
 
 def effects_of(program: Program) -> frozenset[Any]:
-    """What the equations of a program do besides computing."""
+    """The side effects of a program's equations."""
     return frozenset().union(*[effects_of_equation(e) for e in program.equations])
 
 
 def _str_short(t: ArrayType, short_dtypes: bool = True) -> str:
-    """The printed form; optionally with long dtype names."""
+    """The type as text; with `short_dtypes=False`, the dtype has its full name."""
     return repr(t) if short_dtypes else f"{t.dtype.name}[{','.join(map(str, t.shape))}]"
 
 
-# By class: attributes as functions of the object, and methods.
+# The properties and methods to add, by class; a property is a function of the object.
 _ATTRIBUTES: dict[type, dict[str, Any]] = {
     ArrayType: {
         "weak_type": lambda t: t.weak,
@@ -138,7 +138,7 @@ _METHODS: dict[type, dict[str, Any]] = {
 
 
 def install() -> None:
-    """Give the classes their attributes."""
+    """Add the properties and methods to atled's classes."""
     for kind, attributes in _ATTRIBUTES.items():
         for name, get in attributes.items():
             setattr(kind, name, property(get))

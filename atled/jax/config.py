@@ -1,8 +1,8 @@
-"""JAX's settings, with the API of `jax.config`, and the `with` blocks of the same names.
+"""JAX's settings, with the API of `jax.config`, and context managers with the same names.
 
-A setting is one of atled's under JAX's name (`OURS`), or read when the first device is used (`AT_START`), or has no
-counterpart. Of those, one that promises a check or another program raises where it would have to do something
-(`REFUSED`); any other warns once and says what happens instead (`IGNORED`).
+A setting of JAX maps to one of atled's (`OURS`), is read when the first device is used (`AT_START`), or has no
+counterpart. Settings without a counterpart raise for values that would add a check or change results (`REFUSED`), or
+warn once and name what atled does instead (`IGNORED`).
 
 >>> from atled.jax import config
 >>> config.jax_enable_x64, config.read("jax_debug_nans")
@@ -68,90 +68,90 @@ AT_START = {  # their environment variables
     "jax_platform_name": "ATLED_PLATFORMS",
     "jax_num_cpu_devices": "ATLED_NUM_CPU_DEVICES",
 }
-# By name: the values that describe what happens here, the first of which is read; and what that is. Others raise.
-_TRANSFERS = (("allow", None), "transfers between host and devices are not watched")
+# By name: the accepted values, of which the first is the default, and what atled does. Other values raise.
+_TRANSFERS = (("allow", None), "transfers between host and devices are not guarded")
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
-    "check_vma": ((False,), "shard_map checks what its out_specs say, with check_vma=True"),
-    "jax_array_garbage_collection_guard": (("allow", None), "arrays in reference cycles are not looked for"),
-    "jax_auto_pcast": ((True,), "shard_map makes values varying where they meet"),
-    "jax_backend_target": (("",), "devices are in this process"),
-    "jax_check_static_indices": ((False,), "indices that are known are always checked"),
+    "check_vma": ((False,), "use shard_map(check_vma=True), which checks out_specs"),
+    "jax_array_garbage_collection_guard": (("allow", None), "arrays in reference cycles are not detected"),
+    "jax_auto_pcast": ((True,), "shard_map infers the mesh axes over which values vary"),
+    "jax_backend_target": (("",), "remote backends are not supported"),
+    "jax_check_static_indices": ((False,), "static indices are always checked"),
     "jax_check_tracer_leaks": ((False,), "use atled.debug.checking_leaks() around the code instead"),
-    "jax_compilation_cache_check_contents": ((False,), "entries of the cache have checksums"),
-    "jax_compilation_cache_include_metadata_in_key": ((False,), "source lines are not in the keys of the cache"),
-    "jax_cpu_collectives_implementation": (("gloo",), "collectives between CPU processes are Gloo's"),
+    "jax_compilation_cache_check_contents": ((False,), "cache entries have checksums"),
+    "jax_compilation_cache_include_metadata_in_key": ((False,), "cache keys do not contain source lines"),
+    "jax_cpu_collectives_implementation": (("gloo",), "collectives between CPU processes use Gloo"),
     "jax_cuda_visible_devices": (("all",), "set CUDA_VISIBLE_DEVICES"),
     "jax_default_prng_impl": (("threefry2x32",), "keys are threefry2x32 unless random.key names another kind"),
-    "jax_enable_custom_prng": ((False,), "random.PRNGKey makes keys of two words, random.key typed ones"),
+    "jax_enable_custom_prng": ((False,), "random.PRNGKey returns uint32[2] keys, random.key typed keys"),
     "jax_enable_recoverability": (
         (False,),
-        "a process that is lost ends the run, or it starts again in a smaller world",
+        "when a process dies, the run ends or restarts with fewer processes",
     ),
     "jax_error_checking_behavior_divide": (("ignore",), "use checkify"),
     "jax_error_checking_behavior_nan": (("ignore",), "use jax_debug_nans, or checkify"),
     "jax_error_checking_behavior_oob": (("ignore",), "use checkify"),
-    "jax_explicit_x64_dtypes": (("warn",), "an explicit dtype of 64 bits is honoured"),
-    "jax_high_dynamic_range_gumbel": ((False,), "random.gumbel(mode='high') has the longer tail"),
-    "jax_legacy_prng_key": (("allow",), "keys of two words are always taken"),
+    "jax_explicit_x64_dtypes": (("warn",), "explicit 64-bit dtypes are always honoured"),
+    "jax_high_dynamic_range_gumbel": ((False,), "use random.gumbel(mode='high') for a finer upper tail"),
+    "jax_legacy_prng_key": (("allow",), "uint32[2] keys are always accepted"),
     "jax_mock_gpu_topology": (("",), "atled.topologies describes hardware that is not attached"),
-    "jax_no_execution": ((False,), "programs are run"),
-    "jax_no_tracing": ((False,), "functions are traced"),
-    "jax_oneapi_visible_devices": (("all",), "choose devices by the platform's own variable"),
-    "jax_pjrt_client_create_options": ((None,), "clients are made with the engine's defaults"),
-    "jax_random_seed_offset": ((0,), "seeds are used as they are"),
+    "jax_no_execution": ((False,), "programs are always executed"),
+    "jax_no_tracing": ((False,), "tracing cannot be forbidden"),
+    "jax_oneapi_visible_devices": (("all",), "use the platform's own environment variable"),
+    "jax_pjrt_client_create_options": ((None,), "clients are created with default options"),
+    "jax_random_seed_offset": ((0,), "seeds are used unchanged"),
     "jax_rocm_visible_devices": (("all",), "set ROCR_VISIBLE_DEVICES"),
     "jax_thread_guard": ((False,), "any thread may launch programs"),
-    "jax_threefry_partitionable": ((True,), "random bits do not depend on how arrays are split"),
+    "jax_threefry_partitionable": ((True,), "random bits do not depend on shardings"),
     "jax_transfer_guard": _TRANSFERS,
     "jax_transfer_guard_device_to_device": _TRANSFERS,
     "jax_transfer_guard_device_to_host": _TRANSFERS,
     "jax_transfer_guard_host_to_device": _TRANSFERS,
-    "jax_xla_backend": (("",), "devices are in this process"),
+    "jax_xla_backend": (("",), "remote backends are not supported"),
     "mock_num_gpu_processes": ((0,), "atled.topologies describes hardware that is not attached"),
 }
-# By name: JAX's default, and what happens here, whatever the value is.
+# By name: JAX's default, and what atled does for every value.
 IGNORED: dict[str, tuple[Any, str]] = {
-    "eager_constant_folding": (False, "single ops are run as they come"),
+    "eager_constant_folding": (False, "eager ops run one by one"),
     "jax2tf_associative_scan_reductions": (False, "there is no conversion to TensorFlow"),
     "jax2tf_default_native_serialization": (True, "there is no conversion to TensorFlow"),
     "jax_allow_f16_reductions": (False, "float16 is summed in float32"),
     "jax_bcoo_cusparse_lowering": (False, "sparse products are gathers and sums"),
     "jax_captured_constants_report_frames": (0, "captured arrays are inputs of programs, never constants"),
     "jax_captured_constants_warn_bytes": (2_000_000_000, "captured arrays are inputs of programs, never constants"),
-    "jax_check_proxy_envs": (True, "variables of proxies are not looked at"),
+    "jax_check_proxy_envs": (True, "proxy variables are not checked"),
     "jax_compilation_cache_expect_pgle": (False, "there is no profile-guided latency estimate"),
-    "jax_compiler_detailed_logging_min_ops": (10, "compilations are logged by explain_compiles"),
+    "jax_compiler_detailed_logging_min_ops": (10, "the setting explain_compiles logs recompilations"),
     "jax_compiler_enable_remat_pass": (True, "use jit(f, compiler_options=...)"),
     "jax_cpu_enable_async_dispatch": (True, "programs on the CPU run asynchronously"),
-    "jax_cpu_get_global_topology_timeout_minutes": (5, "distributed.initialize(timeout=) has the limit"),
-    "jax_cpu_get_local_topology_timeout_minutes": (2, "distributed.initialize(timeout=) has the limit"),
-    "jax_cross_host_transfer_socket_address": ("", "arrays go between hosts through collectives"),
-    "jax_cross_host_transfer_timeout_seconds": (None, "arrays go between hosts through collectives"),
-    "jax_cross_host_transfer_transfer_size": (None, "arrays go between hosts through collectives"),
-    "jax_cross_host_transport_addresses": ("", "arrays go between hosts through collectives"),
+    "jax_cpu_get_global_topology_timeout_minutes": (5, "use distributed.initialize(timeout=...)"),
+    "jax_cpu_get_local_topology_timeout_minutes": (2, "use distributed.initialize(timeout=...)"),
+    "jax_cross_host_transfer_socket_address": ("", "arrays move between hosts through collectives"),
+    "jax_cross_host_transfer_timeout_seconds": (None, "arrays move between hosts through collectives"),
+    "jax_cross_host_transfer_transfer_size": (None, "arrays move between hosts through collectives"),
+    "jax_cross_host_transport_addresses": ("", "arrays move between hosts through collectives"),
     "jax_custom_vjp3": (False, "there is one implementation of custom_vjp"),
-    "jax_debug_leaked_clients_on_clear_backends": (False, "clients are dropped with what refers to them"),
-    "jax_debug_log_modules": ("", "what is compiled is logged by explain_compiles"),
+    "jax_debug_leaked_clients_on_clear_backends": (False, "leaked clients are not detected"),
+    "jax_debug_log_modules": ("", "the setting explain_compiles logs recompilations"),
     "jax_disable_bwd_checks": (False, "the results of backward rules are always checked"),
     "jax_disable_most_optimizations": (False, "use jit(f, compiler_options=...)"),
     "jax_disable_vmap_shmap_error": (False, "vmap of shard_map works"),
-    "jax_disallow_mesh_context_manager": (False, "a mesh is a context manager"),
-    "jax_distributed_debug": (False, "a lost process is always named"),
-    "jax_dump_ir_modes": ("stablehlo", "jit(f).lower(...).as_text() is the text of a program"),
-    "jax_dump_ir_to": ("", "jit(f).lower(...).as_text() is the text of a program"),
+    "jax_disallow_mesh_context_manager": (False, "a mesh can always be a context manager"),
+    "jax_distributed_debug": (False, "errors always name a lost process"),
+    "jax_dump_ir_modes": ("stablehlo", "use jit(f).lower(...).as_text()"),
+    "jax_dump_ir_to": ("", "use jit(f).lower(...).as_text()"),
     "jax_embedded_constants_max_bytes": (32, "captured arrays are inputs of programs, never constants"),
     "jax_enable_pgle": (False, "there is no profile-guided latency estimate"),
-    "jax_enable_preemption_service": (True, "train.fit saves at SIGTERM"),
+    "jax_enable_preemption_service": (True, "train.fit saves a checkpoint at SIGTERM"),
     "jax_exec_time_optimization_effort": (0.0, "use jit(f, compiler_options=...)"),
     "jax_experimental_unsafe_xla_runtime_errors": (False, "errors are raised when results are read"),
-    "jax_export_calling_convention_version": (10, "exported functions have a format of their own"),
-    "jax_export_ignore_forward_compatibility": (False, "exported functions have a format of their own"),
-    "jax_force_dcn_cross_host_transfers": (False, "arrays go between hosts through collectives"),
-    "jax_hlo_source_file_canonicalization_regex": (None, "source lines are not in the keys of the cache"),
-    "jax_include_debug_info_in_dumps": (True, "as_text(debug_info=True) has the source lines"),
-    "jax_include_full_tracebacks_in_locations": (False, "locations in programs are the user's lines"),
+    "jax_export_calling_convention_version": (10, "exported functions have atled's own format"),
+    "jax_export_ignore_forward_compatibility": (False, "exported functions have atled's own format"),
+    "jax_force_dcn_cross_host_transfers": (False, "arrays move between hosts through collectives"),
+    "jax_hlo_source_file_canonicalization_regex": (None, "cache keys do not contain source lines"),
+    "jax_include_debug_info_in_dumps": (True, "as_text(debug_info=True) contains source lines"),
+    "jax_include_full_tracebacks_in_locations": (False, "locations in programs are lines of user code"),
     "jax_log_checkpoint_residuals": (False, "print_saved_residuals lists them"),
-    "jax_log_compiles": (False, "what is compiled again is logged, with the reason, by explain_compiles"),
+    "jax_log_compiles": (False, "the setting explain_compiles logs recompilations and their reasons"),
     "jax_logging_level": (None, "use Python's logging, with the logger 'atled'"),
     "jax_memory_fitting_effort": (0.0, "use jit(f, compiler_options=...)"),
     "jax_memory_fitting_level": ("O2", "use jit(f, compiler_options=...)"),
@@ -169,23 +169,23 @@ IGNORED: dict[str, tuple[Any, str]] = {
     "jax_pgle_profiling_runs": (3, "there is no profile-guided latency estimate"),
     "jax_pprint_use_color": (False, "programs are printed without colours"),
     "jax_ragged_dot_use_gpu_pallas_triton_lowering": (False, "there is no Pallas"),
-    "jax_ragged_dot_use_ragged_dot_instruction": (True, "ragged products are lowered in one way"),
-    "jax_raise_persistent_cache_errors": (False, "an entry that cannot be read is compiled again"),
+    "jax_ragged_dot_use_ragged_dot_instruction": (True, "there is one lowering of ragged products"),
+    "jax_raise_persistent_cache_errors": (False, "a program is recompiled if its cache entry cannot be read"),
     "jax_refs_to_pins": (False, "references are values"),
     "jax_remat3": (False, "there is one implementation of remat"),
-    "jax_remove_custom_partitioning_ptr_from_cache_key": (False, "no addresses are in the keys of the cache"),
+    "jax_remove_custom_partitioning_ptr_from_cache_key": (False, "cache keys contain no addresses"),
     "jax_remove_size_one_mesh_axis_from_type": (False, "types do not contain shardings"),
     "jax_scan3": (False, "there is one implementation of scan"),
-    "jax_send_traceback_to_runtime": ("off", "errors of launches name the user's line"),
-    "jax_serialization_version": (0, "exported functions have a format of their own"),
+    "jax_send_traceback_to_runtime": ("off", "launch errors name the line of user code"),
+    "jax_serialization_version": (0, "exported functions have atled's own format"),
     "jax_share_binary_between_hosts": (False, "programs are compiled once for all processes"),
     "jax_share_binary_between_hosts_timeout_ms": (1200000, "programs are compiled once for all processes"),
     "jax_softmax_custom_jvp": (True, "softmax has one derivative rule"),
-    "jax_sort_devices_by_process_index": (True, "devices are in the order of processes"),
-    "jax_source_url_schema": (None, "locations in programs are the user's lines"),
-    "jax_threefry_gpu_kernel_lowering": (False, "random bits are lowered in one way"),
-    "jax_traceback_in_locations_limit": (100, "locations in programs are the user's lines"),
-    "jax_tracer_error_num_traceback_frames": (5, "errors name the user's line"),
+    "jax_sort_devices_by_process_index": (True, "devices are always sorted by process index"),
+    "jax_source_url_schema": (None, "locations in programs are lines of user code"),
+    "jax_threefry_gpu_kernel_lowering": (False, "there is one lowering of random bits"),
+    "jax_traceback_in_locations_limit": (100, "locations in programs are lines of user code"),
+    "jax_tracer_error_num_traceback_frames": (5, "errors name the line of user code"),
     "jax_use_direct_linearize": (True, "there is one implementation of linearize"),
     "jax_use_emit_pipeline_primitive": (False, "there is no Pallas"),
     "jax_use_magma": ("auto", "MAGMA is not used"),
@@ -193,16 +193,16 @@ IGNORED: dict[str, tuple[Any, str]] = {
     "jax_use_simplified_jaxpr_constants": (False, "captured arrays are inputs of programs, never constants"),
     "jax_xla_profile_version": (0, "there is no profile-guided latency estimate"),
 }
-_values: dict[str, Any] = {  # of settings without a counterpart
+_values: dict[str, Any] = {  # the values of settings without a counterpart
     **{name: allowed[0] for name, (allowed, _) in REFUSED.items()},
     **{name: default for name, (default, _) in IGNORED.items()},
 }
-_blocks: ContextVar[tuple[tuple[str, Any, int], ...]] = ContextVar("blocks", default=())  # the same, in open blocks
+_blocks: ContextVar[tuple[tuple[str, Any, int], ...]] = ContextVar("blocks", default=())  # open blocks: name, value, id
 _warned: set[str] = set()  # names
 
 
 class IgnoredSettingWarning(UserWarning):
-    """A setting of JAX was changed that changes nothing here.
+    """The warning for a change of a setting of JAX that has no effect in atled.
 
     >>> issubclass(IgnoredSettingWarning, UserWarning)
     True
@@ -210,7 +210,7 @@ class IgnoredSettingWarning(UserWarning):
 
 
 def _taken(name: str, value: Any, depth: int) -> Any:
-    """The value, if a setting without a counterpart may have it; the user's call is `depth` frames up."""
+    """`value`, if the setting accepts it; else raises, or warns once about an ignored setting, `depth` frames up."""
     if name in REFUSED:
         allowed, instead = REFUSED[name]
         if value not in allowed:
@@ -240,7 +240,7 @@ def update(name: str, value: Any) -> None:
 
 
 def read(name: str) -> Any:
-    """The value of a setting in this context.
+    """The value of a setting in the current context.
 
     >>> read("jax_disable_jit")
     False
@@ -267,7 +267,7 @@ def parse_flags_with_absl() -> None:
 
 
 def from_environment() -> None:
-    """Read `JAX_ENABLE_X64` and the like, which `import atled.jax` does where there are such variables.
+    """Apply settings from environment variables such as `JAX_ENABLE_X64`; `import atled.jax` calls it if any are set.
 
     >>> from_environment()
     """
@@ -279,7 +279,7 @@ def from_environment() -> None:
 
 
 def _parsed(name: str, text: str) -> Any:
-    """The value that a variable has: a bool or a number if the setting is one."""
+    """The text of an environment variable, converted to the type of the setting's current value."""
     now = read(name)
     if isinstance(now, bool):
         if text.lower() not in _TRUE + _FALSE:
@@ -314,7 +314,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Block(contextlib.ContextDecorator):
-    """A `with` block with another value of a setting without a counterpart."""
+    """A `with` block that sets a setting without a counterpart."""
 
     def __init__(self, name: str, value: Any) -> None:
         self.name, self.value = name, _taken(name, value, 4)
@@ -340,7 +340,7 @@ def _block(name: str) -> Callable[..., _Block]:
         return _Block(name, new_val)
 
     block.__name__ = block.__qualname__ = short
-    how = f"Has one value here, {value!r}, and raises for others" if name in REFUSED else "Changes nothing here"
+    how = f"Accepts {value!r}, its default, and raises otherwise" if name in REFUSED else "Changes nothing here"
     block.__doc__ = f"{how}: {what}.\n\n    >>> with {short}({value!r}):\n    ...     pass\n    "
     return block
 
@@ -366,7 +366,7 @@ transfer_guard_host_to_device = _block("jax_transfer_guard_host_to_device")
 
 
 def debug_key_reuse(new_val: bool = True) -> override:
-    """Raise a `KeyReuseError` if a random key is used twice inside a `with` block; otherwise that is a warning.
+    """Raise a `KeyReuseError` if a random key is used twice inside a `with` block; the default is a warning.
 
     Only concrete keys are checked, not those inside compiled code.
 
@@ -392,7 +392,7 @@ def enable_checks(new_val: bool = True) -> override:
 
 
 def explain_cache_misses(new_val: bool = True) -> override:
-    """Log why a function is recompiled, inside a `with` block. This is on by default.
+    """Log why a function is recompiled, inside a `with` block. Logging is on by default.
 
     >>> with explain_cache_misses(False):
     ...     read("jax_explain_cache_misses")
@@ -402,7 +402,7 @@ def explain_cache_misses(new_val: bool = True) -> override:
 
 
 def numpy_rank_promotion(new_val: str) -> override:
-    """`"raise"` refuses to broadcast arrays of different ranks inside a `with` block, `"warn"` warns of it.
+    """Inside a `with` block, broadcasting arrays of different ranks raises (`"raise"`) or warns (`"warn"`).
 
     >>> import atled.numpy as jnp
     >>> with numpy_rank_promotion("raise"):
@@ -425,17 +425,17 @@ class UserContext:
 
     @property
     def value(self) -> Any:
-        """The value in this context."""
+        """The value in the current context."""
         return next((v for key, v in _contexts() if key is self), self.default_value)
 
     def __call__(self, new_value: Any) -> override:
-        """A `with` block with another value."""
+        """A `with` block in which the value is `new_value`."""
         others = [(key, v) for key, v in _contexts() if key is not self]
         return override(contexts=(*others, (self, new_value)))
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """A user-defined part of `jit`'s cache key: functions are retraced and recompiled for each value.
+    """A user-defined part of `jit`'s cache key: a function is retraced and recompiled for each value.
 
     >>> import atled
     >>> scale = make_user_context(1)

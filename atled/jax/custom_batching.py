@@ -1,4 +1,4 @@
-"""Functions with a custom batching rule: `custom_vmap`, and `sequential_vmap`."""
+"""Functions with a custom batching rule: `custom_vmap` and `sequential_vmap`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __dir__ = __all__.copy
 
 
 class CustomVmap(Call):
-    """A call with a custom batching rule: `rule(size, batched, operands)` returns results, and which are batched."""
+    """A call with a custom batching rule: `rule(size, batched, operands)` returns results, and a bool for each."""
 
     unlowered = ("rule",)
     masked = Op.masked
@@ -48,7 +48,7 @@ class CustomVmap(Call):
                 t, t_batched = next(moves)
                 if t_batched and not b:
                     raise NotImplementedError(
-                        "custom_vmap: a tangent is batched where its primal is not, which the rule does not support."
+                        "custom_vmap: a tangent is batched and its primal is not, which the rule does not support."
                     )
                 speeds.append(shape.add_axis(t, size) if b and not t_batched else t)
             flags: list[bool] = []
@@ -78,9 +78,9 @@ class CustomVmap(Call):
 class custom_vmap(Custom):  # noqa: N801
     """A function with a custom batching rule.
 
-    The rule that `def_vmap` takes, `rule(axis_size, in_batched, *args)`, gets arguments with the batch on axis 0 where
-    in_batched, a list of trees of bools, is True; it returns the result, and a tree of bools that says which results
-    are batched.
+    `def_vmap` sets the rule, a function of the axis size, a list of pytrees of bools, and the arguments. Leaves of the
+    arguments have the batch axis first where the bools are True. The rule returns the result, and a pytree of bools
+    that says which of its leaves are batched.
 
     >>> import atled, atled.numpy as jnp
     >>> @custom_vmap
@@ -114,8 +114,7 @@ class custom_vmap(Custom):  # noqa: N801
         def rule(size: int, batched: Sequence[bool], operands: Sequence[Any]) -> tuple[list[Any], list[bool]]:
             if any(batched[:n]):
                 raise errors.UnexpectedTracerError(
-                    f"custom_vmap: {self.name} closes over a value that is being batched, which its rule does "
-                    f"not handle."
+                    f"custom_vmap: {self.name} closes over a batched value, which its rule does not handle."
                     f"\n  try: make it an argument of {self.name}."
                 )
             flags = call.structure.unflatten(list(batched[n:]))
@@ -134,7 +133,7 @@ class custom_vmap(Custom):  # noqa: N801
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """A function that `vmap` runs for one lane after another, as `lax.map` does.
+    """A function that `vmap` runs on one example after another, as `lax.map` does.
 
     >>> import atled, atled.numpy as jnp
     >>> atled.vmap(sequential_vmap(lambda x: x + 1))(jnp.array([1, 2]))

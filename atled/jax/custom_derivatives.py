@@ -21,7 +21,7 @@ from atled.numpy.creation import zeros
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The values of a tree of `CustomVJPPrimal`.
+    """A pytree of `CustomVJPPrimal` with each leaf replaced by its value.
 
     >>> custom_vjp_primal_tree_values({"a": CustomVJPPrimal(1.0, True)})
     {'a': 1.0}
@@ -40,7 +40,7 @@ _map = tree.map  # `tree` is the name of a parameter above
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value: zeros, of dtype float0 for integers; or a `SymbolicZero`.
+    """The zero tangent of a value: zeros, with dtype float0 for integers; or a `SymbolicZero`.
 
     >>> import atled.numpy as jnp
     >>> zero_from_primal(jnp.ones(2))
@@ -56,10 +56,10 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """A function that takes the captured values of `fun` as extra arguments, and these values.
+    """A version of `fun` that takes its captured tracers as extra arguments, and a list of these tracers.
 
-    Only tracers of enclosing transforms, which may be differentiated, are hoisted. The function is traced for
-    arguments like `example_args`.
+    Only floating and complex tracers of enclosing transforms become arguments. `fun` is traced for the types of
+    `example_args`.
 
     >>> import atled
     >>> def loss(y):
@@ -83,7 +83,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
         if got != structure:
             raise TypeError(
                 errors.explained(
-                    f"closure_convert: arguments must be those of the example, {structure}, then the "
+                    f"closure_convert: arguments must have the structure of the example, {structure}, followed by the "
                     f"{len(hoisted)} captured values; got {got}."
                 )
             )
@@ -101,9 +101,10 @@ class _Backward(NamedTuple):
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with a custom gradient: `fun(*args)` returns the result and a function of its cotangent.
+    """A function with a custom gradient: `fun(*args)` returns the result and its backward function.
 
-    That function returns a tuple with a cotangent for each argument, and may use what `fun` has computed.
+    The backward function takes the cotangent of the result, returns a tuple with a cotangent for each argument, and may
+    close over values that `fun` computed.
 
     >>> import atled
     >>> @custom_gradient
@@ -164,7 +165,7 @@ __dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> Any:
-    """Primitives by the names of JAX: `custom_jvp_call_p`."""
+    """The primitives `custom_jvp_call_p` and `custom_vjp_call_p`."""
     if name in ("custom_jvp_call_p", "custom_vjp_call_p"):
         return getattr(importlib.import_module("atled.jax.extend.core.primitives"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

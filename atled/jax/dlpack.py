@@ -14,7 +14,7 @@ _KINDS = "biufc"
 
 
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
-    """An array from another library's array. The data is copied, because its owner may write to it.
+    """An array with a copy of another library's data; copied because the owner may write to it.
 
     >>> import numpy
     >>> from_dlpack(numpy.ones(2, "float32"))
@@ -34,7 +34,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether arrays of a dtype can be exported: all numeric dtypes except sub-byte and some 8-bit floats.
+    """Whether DLPack supports arrays of a dtype: bool, NumPy's numeric dtypes and bfloat16.
 
     >>> is_supported_dtype("float32"), is_supported_dtype("int4")
     (True, False)

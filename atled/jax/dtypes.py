@@ -12,7 +12,7 @@ from atled.numpy.inspection import dtype_and_weakness
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that an array gets when this dtype is requested.
+    """The dtype of an array that is created with `dtype`; under `as_jax`, 64 bits become 32 unless x64 is on.
 
     >>> canonicalize_dtype("float32")
     dtype('float32')
@@ -23,7 +23,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """The number of bits of an element; bools have 8.
+    """The number of bits of an element; a bool has 8.
 
     >>> itemsize_bits("int4"), itemsize_bits(bool), itemsize_bits("complex64")
     (4, 8, 64)
@@ -35,7 +35,7 @@ def itemsize_bits(dtype: Any) -> int:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype that arrays, numbers and dtypes are promoted to; optionally also whether it is weakly typed.
+    """The dtype to which arrays, numbers and dtypes are promoted; optionally also whether it is weakly typed.
 
     >>> result_type(1, 2.0, return_weak_type_flag=True)
     (dtype('float32'), True)
@@ -47,7 +47,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python type that stands for the dtype of a value: bool, int, float or complex.
+    """The Python type of the same kind as a value's dtype: bool, int, float or complex.
 
     >>> scalar_type_of(np.float16(1)), scalar_type_of(3)
     (<class 'float'>, <class 'int'>)

@@ -2,7 +2,7 @@
 
 
 class Effect:
-    """The base class of side effects; equations and programs list those of their ops in `effects`.
+    """The base class of side effects; the attribute `effects` of an equation or a program is a set of them.
 
     >>> class Writes(Effect):
     ...     pass

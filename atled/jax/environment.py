@@ -16,7 +16,7 @@ from atled.engine.array import DeviceArray
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """All live arrays. It scans all Python objects, so it is slow.
+    """All live arrays of a platform. Slow: scans all objects that the garbage collector tracks.
 
     >>> import atled.numpy as jnp
     >>> x = jnp.ones(3)
@@ -29,7 +29,7 @@ def live_arrays(platform: str | None = None) -> list[Any]:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Start copying the arrays of a tree to the host; returns the tree.
+    """Start copying the arrays of a pytree to the host; returns the pytree.
 
     >>> import atled.numpy as jnp
     >>> copy_to_host_async([jnp.float32(1)])
@@ -42,7 +42,7 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """The ranks of all processes.
+    """The indices of all processes.
 
     >>> process_indices()
     [0]
@@ -51,7 +51,7 @@ def process_indices(backend: str | None = None) -> list[int]:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Versions and devices, for a bug report.
+    """Print, or return as a string, versions and devices for a bug report.
 
     >>> "atled" in print_environment_info(return_string=True)
     True

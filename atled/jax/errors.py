@@ -1,4 +1,4 @@
-"""`atled.errors`, and JAX's names of some of them."""
+"""`atled.errors`, and aliases of some errors under JAX's names."""
 
 from atled.errors import *  # noqa: F403
 from atled.errors import ExecutionError as JaxRuntimeError

@@ -1,4 +1,4 @@
-"""`atled.ffi`, and rules of user-defined primitives that call registered functions."""
+"""`atled.ffi`, and lowering rules of user-defined primitives that call registered functions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def build_ffi_lowering_function(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """A function of a rule's context and values that emits the call of a registered function, and returns the op.
+    """A function `(context, *values, **params)` that emits a call of a registered function and returns the MLIR op.
 
-    Types and row-major layouts follow from the context. Layouts list axes from the fastest to the slowest, unlike those
-    of `ffi_call`. Parameters of the primitive are attributes.
+    By default, types and row-major layouts are those of the context. Layouts list axes from the fastest to the slowest,
+    in contrast to `ffi_call`. Parameters of the primitive become attributes of the call.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -44,7 +44,7 @@ def build_ffi_lowering_function(
         given: dict[str, Any] = {"api_version": 4, **lowering_args}
         if given["api_version"] >= 4:
             if backend_config is not None and not isinstance(backend_config, Mapping):
-                raise ValueError("ffi_lowering: backend_config is a dictionary of attributes from api_version 4 on.")
+                raise ValueError("ffi_lowering: from api_version 4 on, backend_config must be a dict of attributes.")
             given["backend_config"] = {**(backend_config or {}), **{k: ir_attribute(v) for k, v in params.items()}}
         elif params:
             raise ValueError(
@@ -70,8 +70,7 @@ def ffi_lowering(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """A rule for `interpreters.mlir.register_lowering` that calls a registered function; see
-    `build_ffi_lowering_function`.
+    """A lowering rule that calls a registered function; for parameters, see `build_ffi_lowering_function`.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive

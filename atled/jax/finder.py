@@ -1,4 +1,4 @@
-"""Modules of the second face that are elsewhere: importing `atled.jax.numpy` gives the module `atled.numpy` itself."""
+"""Import aliases of modules that `atled.jax` shares with `atled`: `import atled.jax.numpy` imports `atled.numpy`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _FACE = os.path.dirname(__file__)
 
 
 def _has_own(name: str) -> bool:
-    """Whether a file of this package is the module."""
+    """Whether this package has a file for the module."""
     path = os.path.join(_FACE, *name.split(".")[2:])
     return os.path.exists(f"{path}.py") or os.path.exists(os.path.join(path, "__init__.py"))
 
 
 def place(name: str) -> str | None:
-    """The module that an import of a name in `atled.jax` gives, if it is another one."""
+    """The real name of a module of `atled.jax` that is an alias, else None."""
     if name in PLACES and not _has_own(name):
         return PLACES[name]
     parent, _, last = name.rpartition(".")
@@ -42,17 +42,17 @@ def place(name: str) -> str | None:
 
 
 class Loader(importlib.abc.Loader):
-    """Gives a module that exists already."""
+    """A loader that replaces the imported module with the module named `real`."""
 
     def __init__(self, real: str) -> None:
         self.real = real
 
     def create_module(self, spec: Any) -> ModuleType:
-        """A module with the attributes of the real one: a thread that imports meanwhile may get hold of it."""
+        """A placeholder that forwards to the real module, since other threads may see it during the import."""
         return _Standing(spec.name, self.real)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace it by the real one."""
+        """Replace the placeholder in `sys.modules` with the real module."""
         sys.modules[module.__name__] = importlib.import_module(self.real)
 
 
@@ -62,16 +62,16 @@ class _Standing(ModuleType):
         self.__dict__["_real"] = real
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name not in ("__all__",):  # asked by the import system
+        if name.startswith("__") and name not in ("__all__",):  # read by the import system
             raise AttributeError(name)
         return getattr(importlib.import_module(self.__dict__["_real"]), name)
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """An import finder for the modules of `atled.jax` that are elsewhere."""
+    """An import finder for the modules of `atled.jax` that are aliases."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
-        """The spec of such a module, or None."""
+        """The spec of a module that is an alias, or None."""
         if not fullname.startswith("atled.jax."):
             return None
         real = place(fullname)
@@ -79,7 +79,7 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def spec_of(name: str, real: str) -> Any:
-    """The spec of a module that is another one, or None if that does not exist."""
+    """The spec that makes the module `name` an alias of the module `real`; None if `real` does not exist."""
     try:
         found = importlib.util.find_spec(real)
     except ModuleNotFoundError:
@@ -88,6 +88,6 @@ def spec_of(name: str, real: str) -> Any:
 
 
 def install() -> None:
-    """Let `import atled.jax.numpy` work; it is first, since Python's own finder would load submodules a second time."""
+    """Put the finder first in `sys.meta_path`, because Python's own finder would load submodules a second time."""
     if not any([isinstance(finder, Finder) for finder in sys.meta_path]):
         sys.meta_path.insert(0, Finder())

@@ -1,4 +1,4 @@
-"""Trees of arrays as vectors."""
+"""`ravel_pytree`: pytrees of arrays as vectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atled.ops import conversion, shape
 
 
 class _Unravel:
-    """Converts a vector back to a tree. Equal for trees with the same structure and the same types of arrays."""
+    """Converts a vector back to a pytree. Two are equal if their tree structures and array types are equal."""
 
     def __init__(self, structure: tree.TreeDef, types: tuple[Any, ...], dtype: Any) -> None:
         self.structure, self.types, self.dtype = structure, types, dtype
@@ -34,7 +34,7 @@ class _Unravel:
         if self.is_mixed and t.dtype is not self.dtype:
             raise TypeError(
                 errors.explained(
-                    f"unravel: a tree with several dtypes needs a vector of {self.dtype.name}; got {t}.",
+                    f"unravel: a pytree with several dtypes needs a vector of {self.dtype.name}; got {t}.",
                     f"x.astype({self.dtype.name!r}).",
                 )
             )
@@ -44,13 +44,13 @@ class _Unravel:
         out = [shape.reshape(p, t.shape) for p, t in zip(parts, self.types, strict=True)]
         if self.is_mixed:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # real parts of complex numbers: the imaginary ones were zero
+                warnings.simplefilter("ignore")  # complex to real: the imaginary parts were zero
                 out = [conversion.convert(x, t.dtype) for x, t in zip(out, self.types, strict=True)]
         return self.structure.unflatten(out)
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
-    """The arrays of a tree concatenated into a vector, in their promoted dtype, and the inverse function.
+    """The arrays of a pytree concatenated into a vector of their promoted dtype, and the inverse function.
 
     >>> vector, unravel = ravel_pytree({"a": jnp.ones((2, 2)), "b": 3})
     >>> vector

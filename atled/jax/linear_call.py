@@ -19,7 +19,7 @@ from atled.transforms.vmap import batch_program
 
 
 class LinearCall(Op):
-    """Runs `forward`, which is linear in all operands but the first `constants`; `backward` is its transpose."""
+    """Runs `forward`, linear in all operands except the first `constants`; `backward` is its transpose."""
 
     gives_tuple = True
     splits = True
@@ -55,7 +55,7 @@ class LinearCall(Op):
 
     def split(self, tape: Any, operands: Sequence[Any]) -> Any:
         if any([tape.owns(x) for x in operands[: self.constants]]):
-            raise TypeError("linear_call: it is linear in linear_args only.")
+            raise TypeError("linear_call: fun can only be transposed with respect to linear_args.")
         return tape.write(self, operands)
 
     def transpose(self, cotangent: Any, *operands: Any) -> Any:
@@ -77,7 +77,7 @@ class LinearCall(Op):
 def linear_call(
     fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any
 ) -> Any:
-    """`fun(residual_args, linear_args)`, linear in the latter, with `fun_transpose(residual_args, g)` as its transpose.
+    """`fun(residual_args, linear_args)`, linear in `linear_args`, with the transpose `fun_transpose(residual_args, g)`.
 
     >>> import atled
     >>> half = lambda x: linear_call(lambda r, x: x / r, lambda r, g: g / r, 2.0, x)
@@ -101,11 +101,11 @@ def _linear_call(fun: Any, fun_transpose: Any, residual_args: Any, linear_args: 
     expected = tree.structure(linear_args)
     if back.structure != expected:
         raise TypeError(
-            f"linear_call: fun_transpose must give the tree of linear_args, {expected}; got {back.structure}."
+            f"linear_call: fun_transpose must return the tree of linear_args, {expected}; got {back.structure}."
         )
     for got, t in zip(back.program.output_types, types, strict=True):
         if got.shape != t.shape:
-            raise TypeError(f"linear_call: fun_transpose must give {t} where linear_args has it; got {got}.")
+            raise TypeError(f"linear_call: fun_transpose must return the shapes of linear_args, here {t}; got {got}.")
     captured: dict[int, Any] = {id(x): x for r in (there, back) for x in r.captured}
     order, values = list(captured), list(captured.values())
     first = [type_of(x) for x in values]
@@ -116,7 +116,7 @@ def _linear_call(fun: Any, fun_transpose: Any, residual_args: Any, linear_args: 
 
 
 def _over(r: Recorded, order: list[int], inputs: list[ArrayType], wanted: Sequence[ArrayType]) -> Program:
-    """A traced function that takes the captured values of both functions, and returns results of the wanted types."""
+    """The program of `r` with the captured values of both functions as first inputs, and results of types `wanted`."""
     mine, n = [order.index(id(x)) for x in r.captured], len(order)
 
     def f(*operands: Any) -> list[Any]:

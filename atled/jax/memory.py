@@ -1,4 +1,4 @@
-"""The memories of a device, as targets of `device_put`."""
+"""`Space`, the memory spaces of a device: targets of `device_put`."""
 
 from __future__ import annotations
 

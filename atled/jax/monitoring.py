@@ -1,4 +1,4 @@
-"""Events passed to registered listeners, with the API of `jax.monitoring`. The library itself records none.
+"""Events passed to registered listeners, with the API of `jax.monitoring`. atled itself records no events.
 
 >>> seen = []
 >>> register_event_listener(lambda event, **more: seen.append((event, more)))
@@ -27,7 +27,7 @@ _scalars: list[Listener] = []
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Record that an event happened.
+    """Call the listeners of events with an event's name and attributes.
 
     >>> register_event_listener(print)
     >>> record_event("/my/event")
@@ -39,7 +39,7 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Record how many seconds something took.
+    """Call the listeners of durations with an event's name, duration in seconds, and attributes.
 
     >>> register_event_duration_secs_listener(print)
     >>> record_event_duration_secs("/my/event", 1.5)
@@ -51,7 +51,7 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
-    """Record when something began and ended, in seconds.
+    """Call the listeners of time spans with an event's name, start and end in seconds, and attributes.
 
     >>> register_event_time_span_listener(print)
     >>> record_event_time_span("/my/event", 10.0, 11.5)
@@ -63,7 +63,7 @@ def record_event_time_span(event: str, start_time: float, end_time: float, **kwa
 
 
 def record_scalar(event: str, value: float, **kwargs: str | int) -> None:
-    """Say a number.
+    """Call the listeners of scalars with an event's name, a number, and attributes.
 
     >>> register_scalar_listener(print)
     >>> record_scalar("/my/loss", 0.5)

@@ -1,4 +1,4 @@
-"""`named_call` and `fwd_and_bwd`, as JAX has them."""
+"""`named_call` and `fwd_and_bwd`, with JAX's API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def named_call(fun: _F, *, name: str | None = None) -> _F:
-    """A function that runs in a `named_scope` of its own name, or of another.
+    """`fun`, run in a `named_scope` with its own name or with `name`.
 
     >>> import atled, atled.numpy as jnp
     >>> f = atled.jit(named_call(jnp.sin, name="wave"))
@@ -34,7 +34,7 @@ def named_call(fun: _F, *, name: str | None = None) -> _F:
 def fwd_and_bwd(
     fun: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The forward and the backward pass of a function as two functions, with a tree of residuals between them.
+    """The forward and the backward pass of a function as two functions, which share a pytree of residuals.
 
     >>> import atled.numpy as jnp
     >>> forward, backward = fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))

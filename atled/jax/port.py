@@ -1,4 +1,4 @@
-"""`atled port file.py`: change the imports of a program that was written for JAX, and list the names that are missing.
+"""`atled port file.py`: changes the imports of a program that was written for JAX, and lists missing names.
 
 Only imports change: `import jax` becomes `import atled.jax as jax`, `from jax.x import y` becomes
 `from atled.jax.x import y`.
@@ -27,7 +27,7 @@ class Missing(NamedTuple):
 
 
 def ported(source: str) -> str:
-    """A program with its imports changed.
+    """The source of a program with imports of `jax` changed to `atled.jax`.
 
     >>> print(ported("import jax\\nimport jax.numpy as jnp\\nfrom jax.lax import scan\\n"), end="")
     import atled.jax as jax
@@ -38,7 +38,7 @@ def ported(source: str) -> str:
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line.encode()))
-    text = source.encode()  # columns of a syntax tree count bytes
+    text = source.encode()  # the columns of syntax tree nodes are in bytes
     for node in sorted(_imports(ast.parse(source)), key=lambda n: (n.lineno, n.col_offset), reverse=True):
         assert node.end_lineno is not None and node.end_col_offset is not None
         begin = starts[node.lineno - 1] + node.col_offset
@@ -79,13 +79,13 @@ def _changed(node: ast.Import | ast.ImportFrom, text: str) -> str:
 
 
 def missing(source: str) -> list[Missing]:
-    """The JAX names that a program uses, directly or through imported modules, and that atled lacks.
+    """The JAX names that a program uses, directly or through imported modules, but atled lacks.
 
     >>> missing("import jax\\njax.grad\\njax.no_such_function(1)\\n")
     [Missing(line=3, name='jax.no_such_function')]
     """
     tree = ast.parse(source)
-    bound: dict[str, str] = {}  # the JAX name that a name in the program refers to
+    bound: dict[str, str] = {}  # JAX's full names by name in the program
     absent: list[Missing] = []
     for node in _imports(tree):
         if isinstance(node, ast.ImportFrom):
@@ -110,7 +110,7 @@ def missing(source: str) -> list[Missing]:
 
 
 def _path(node: ast.Attribute, bound: dict[str, str]) -> str | None:
-    """The full name of `jnp.linalg.norm`: `jax.numpy.linalg.norm`."""
+    """The full name of an attribute, or None: `jnp.linalg.norm` is `jax.numpy.linalg.norm`."""
     parts, value = [node.attr], node.value
     while isinstance(value, ast.Attribute):
         parts.append(value.attr)
@@ -121,7 +121,7 @@ def _path(node: ast.Attribute, bound: dict[str, str]) -> str | None:
 
 
 def _first_missing(full: str) -> str | None:
-    """The shortest missing prefix of a dotted name."""
+    """The shortest prefix of a dotted name that atled lacks, or None."""
     parts = full.split(".")
     for n in range(1, len(parts) + 1):
         value = _find(".".join(parts[:n]))
@@ -153,10 +153,10 @@ def _is_here(full: str) -> bool:
 
 
 def add(commands: Any) -> None:
-    """The command `port`."""
-    parser = commands.add_parser("port", help="change the imports of programs for JAX, and list what is missing")
+    """Add the command `port` to the parser."""
+    parser = commands.add_parser("port", help="change the imports of programs for JAX, and list missing names")
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
-    parser.add_argument("--write", action="store_true", help="change the files; without it, the changes are shown")
+    parser.add_argument("--write", action="store_true", help="change the files; by default, only show the changes")
     parser.set_defaults(run=run)
 
 
@@ -183,10 +183,10 @@ def run(options: argparse.Namespace) -> int:
 def _report(path: pathlib.Path, is_changed: bool, gone: Sequence[Missing], is_written: bool) -> str:
     what = "nothing to change" if not is_changed else "imports changed" if is_written else "imports would change"
     if not gone:
-        return f"{path}: {what}; every name is there."
+        return f"{path}: {what}; no names are missing."
     lines = [f"{path}: {what}; {len(gone)} missing:"]
     lines += [f"  line {m.line}: {m.name}" for m in gone]
     if any([m.name.startswith("jax._src") for m in gone]):
-        lines.append("  jax._src is private to JAX; some of it is there under atled.jax._src.")
-    lines.append(f"  why, and what to use instead: {PAGES}.")
+        lines.append("  jax._src is private to JAX; atled.jax._src has some of its names.")
+    lines.append(f"  for reasons and replacements, see {PAGES}.")
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 A reference can be used where it was created, in eager code or inside one transformed function, and in jitted functions
 that take it as an argument. A write is a Python side effect; compiled programs stay pure: they return the new values.
-Functions that close over an outer reference, and loop bodies, cannot use it: that raises.
+A jitted function or loop body that closes over a reference from outside raises.
 
 >>> import atled, atled.numpy as jnp
 >>> @atled.jit
@@ -35,7 +35,7 @@ __dir__ = __all__.copy
 
 
 class AbstractRef:
-    """The type of a reference: that of the array in it.
+    """The type of a reference; `inner_aval` is the type of its array.
 
     >>> AbstractRef(ArrayType((2,), "float32"))
     AbstractRef(f32[2])
@@ -92,17 +92,17 @@ class Ref:
 
     @property
     def ndim(self) -> int:
-        """The number of its axes."""
+        """The number of axes of the array."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """The number of its elements."""
+        """The number of elements of the array."""
         return type_of(self._value).size
 
     @property
     def dtype(self) -> Any:
-        """Its dtype."""
+        """The dtype of the array."""
         return type_of(self._value).dtype
 
     @property
@@ -116,7 +116,7 @@ class Ref:
         return self._value.sharding
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the array."""
+        """The memory address of the array."""
         return self._check().unsafe_buffer_pointer()
 
     def __getitem__(self, idx: Any) -> Array:
@@ -128,12 +128,12 @@ class Ref:
         self._write(before.at[idx].set(self._fitting(value)))
 
     def addupdate(self, value: Any, idx: Any = ...) -> None:
-        """Add to a part of the array."""
+        """Add `value` to the array, or to its elements at `idx`."""
         before = self._check()
         self._write(before.at[idx].add(self._fitting(value)))
 
     def _fitting(self, value: Any) -> Array:
-        """A value that is written, in the dtype of the array; raises if it would lose something."""
+        """A value to write, converted to the dtype of the array; raises unless that is the promoted dtype."""
         t, own = type_of(value), type_of(self._value)
         if own.kind != "k" and t.dtype != own.dtype and not (t.weak and result_type(own.dtype, value) == own.dtype):
             raise ValueError(
@@ -145,11 +145,11 @@ class Ref:
         return asarray(value, own.dtype)
 
     def _write(self, value: Any) -> None:
-        """Replace the array; its type stays."""
+        """Replace the array by `value`, converted to the same type."""
         if isinstance(value, Tracer) and value.interpreter.level > max(self._level, state.base.level):
             raise ValueError(
                 errors.explained(
-                    "ref: a value that is being differentiated or batched is written to a reference from outside.",
+                    "ref: a tracer of differentiation or batching is written to a reference from outside.",
                     "return the value from the transformed function, and write that to the ref outside.",
                 )
             )
@@ -167,9 +167,9 @@ class Ref:
 
     @staticmethod
     def call_with_references(shared: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a jitted function some of whose arguments are references: a function of their values returns new ones.
+        """Call a jitted function with references among its arguments: compile a function from their values to new ones.
 
-        `jit` calls it.
+        `jit` calls this function.
         """
         options = shared.options
         asked = [x for s in (options.in_shardings, options.out_shardings) if s is not None for x in s.leaves]
@@ -194,7 +194,7 @@ class Ref:
         out, values = shared.of_values((structure, places), [r._check() for r in refs], others)
         for ref, value in zip(refs, values, strict=True):
             if value is None:
-                ref._value = None  # it was frozen
+                ref._value = None  # the function froze ref
             else:
                 ref._write(value)
         return out
@@ -204,7 +204,7 @@ class Ref:
 
 
 def _of_values(shared: Any, how: tuple[Any, tuple[int, ...]], values: list[Any], others: list[Any]) -> tuple[Any, Any]:
-    """The results of a jitted function of references, and the values that these have at its end."""
+    """The results of a jitted function of references, and the final values of the references."""
     structure, places = how
     refs, rest = [Ref(v) for v in values], iter(others)
     given = dict(zip(places, refs, strict=True))
@@ -214,7 +214,7 @@ def _of_values(shared: Any, how: tuple[Any, tuple[int, ...]], values: list[Any],
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None) -> Ref:
-    """A reference to a new array with these values.
+    """A reference to a copy of `init_val`.
 
     >>> r = new_ref(1.0)
     >>> r[...] = 5
@@ -234,7 +234,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 
 def freeze(ref: Ref) -> Array:
-    """Take the array out of a reference, which cannot be used afterwards.
+    """The array of a reference, which cannot be used afterwards.
 
     >>> float(freeze(new_ref(2.0)))
     2.0
@@ -244,7 +244,7 @@ def freeze(ref: Ref) -> Array:
 
 
 def free_ref(ref: Ref) -> None:
-    """Give up a reference.
+    """Free the array of a reference, which cannot be used afterwards.
 
     >>> free_ref(new_ref(2.0))
     """
@@ -252,7 +252,7 @@ def free_ref(ref: Ref) -> None:
 
 
 def get(ref: Ref, idx: Any = None) -> Array:
-    """A part of the array, or all of it.
+    """The array of a reference, or its elements at `idx`.
 
     >>> int(get(new_ref([1, 2]), 1))
     2
@@ -261,7 +261,7 @@ def get(ref: Ref, idx: Any = None) -> Array:
 
 
 def swap(ref: Ref, idx: Any, value: Any) -> Array:
-    """Write to a part of the array; returns the old value.
+    """Write `value` to the elements at `idx`, or to all; returns the old value.
 
     >>> r = new_ref([1, 2])
     >>> int(swap(r, 1, 7)), int(r[1])
@@ -273,7 +273,7 @@ def swap(ref: Ref, idx: Any, value: Any) -> Array:
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:
-    """Write to a part of the array.
+    """Write `value` to the elements at `idx`, or to all.
 
     >>> r = new_ref([1, 2])
     >>> set(r, 0, 4)
@@ -284,7 +284,7 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """Add to a part of the array.
+    """Add `x` to the elements at `idx`, or to all.
 
     >>> r = new_ref([1, 2])
     >>> addupdate(r, 0, 4)

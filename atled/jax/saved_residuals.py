@@ -1,4 +1,4 @@
-"""`print_saved_residuals`: the residuals of a function between the forward and the backward pass."""
+"""`print_saved_residuals`: prints the residuals that a function stores for its backward pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from atled.transforms.grad import vjp
 
 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[ArrayType, str]]:
-    """The residuals, and the origin of each."""
+    """The type and the origin of each residual of `f`."""
 
     def kept(*leaves: Any) -> list[Any]:
         return tree.leaves(vjp(lambda args, kwargs: f(*args, **kwargs), *structure.unflatten(leaves))[1])
@@ -26,9 +26,9 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
 
 
 def _argument(f: Any, path: Any) -> str:
-    """The name of an argument leaf."""
+    """The name of an argument leaf: the parameter's name and the path in the argument."""
     rest = tree.keystr(path[2:])
-    if path[0].idx:  # by name
+    if path[0].idx:  # a keyword argument
         return f"{path[1].key}{rest}"
     first: int = path[1].idx
     try:
@@ -53,7 +53,7 @@ def _origin(program: Program, x: Var | Literal, names: list[str]) -> str:
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print the residuals that reverse mode stores for a function's backward pass: type and origin of each.
+    """Print the type and the origin of each residual that reverse mode stores for the backward pass of `f`.
 
     >>> import atled.numpy as jnp
     >>> print_saved_residuals(lambda x, y: jnp.sin(x) * y, 1.0, 2.0)  # doctest: +ELLIPSIS

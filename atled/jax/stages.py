@@ -1,6 +1,6 @@
 """The stages of a jitted function: traced, lowered, compiled.
 
-`f.trace(x)` returns a `Traced`, its `.lower()` a `Lowered`, and the `.compile()` of that a `Compiled`.
+`f.trace(x)` returns a `Traced`, `Traced.lower()` a `Lowered`, and `Lowered.compile()` a `Compiled`.
 
 >>> import atled
 >>> isinstance(atled.jit(lambda x: x + 1).lower(1.0).compile(), Compiled)

@@ -1,4 +1,4 @@
-"""Trees under the names that JAX programs use."""
+"""`atled.tree`, with the API of `jax.tree_util`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KeyPath = tuple[KeyEntry, ...]
 _Class = TypeVar("_Class", bound=type)
 
 
-# -- classes that are nodes -------------------------------------------------------------------------------------------
+# -- registration of node classes -------------------------------------------------------------------------------------
 
 
 def register_pytree_node(
@@ -47,7 +47,7 @@ def register_pytree_node(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_with_keys_func: Callable[[Any], tuple[Any, Any]] | None = None,
 ) -> None:
-    """Register a class as a pytree node; `flatten_with_keys_func` returns a key with each child.
+    """Register a class as a pytree node; `flatten_with_keys_func` returns (key, child) pairs and the node's data.
 
     >>> class Pair:
     ...     def __init__(self, a, b): self.a, self.b = a, b
@@ -60,7 +60,7 @@ def register_pytree_node(
 
 
 def register_pytree_node_class(cls: _Class) -> _Class:
-    """Register a class with `tree_flatten` and `tree_unflatten` methods.
+    """Register a class that has `tree_flatten` and `tree_unflatten` methods as a pytree node.
 
     >>> @register_pytree_node_class
     ... class Box:
@@ -82,7 +82,7 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], tuple[Any, Any]] | None = None,
 ) -> None:
-    """Register a class whose flatten function returns (key, child) pairs.
+    """Register a class as a pytree node, with a flatten function that returns (key, child) pairs.
 
     >>> class Cell:
     ...     def __init__(self, x): self.x = x
@@ -99,7 +99,7 @@ def register_pytree_with_keys(
 
 
 def register_pytree_with_keys_class(cls: _Class) -> _Class:
-    """Register a class with `tree_flatten_with_keys` and `tree_unflatten` methods, and perhaps `tree_flatten`.
+    """Register a class with the methods `tree_flatten_with_keys` and `tree_unflatten`; `tree_flatten` is optional.
 
     >>> @register_pytree_with_keys_class
     ... class Cell:
@@ -126,7 +126,7 @@ def is_tree_node(typ: Any) -> bool:
     return _tree.is_node(typ)
 
 
-# -- one level --------------------------------------------------------------------------------------------------------
+# -- flattening by one level ------------------------------------------------------------------------------------------
 
 
 def _one_level(tree: Any) -> tuple[Any, Any, Any] | None:
@@ -145,7 +145,7 @@ def _node(name: str, tree: Any) -> tuple[Any, Any, Any]:
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
-    """The children of a node, and its data.
+    """The children and the static data of a pytree node.
 
     >>> flatten_one_level({"b": 1, "a": [2]})
     ([[2], 1], ('a', 'b'))
@@ -155,7 +155,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[Any], Any]:
-    """The children of a node, each with its key, and its data.
+    """The (key, child) pairs and the static data of a pytree node.
 
     >>> flatten_one_level_with_keys([5])
     ([(SequenceKey(idx=0), 5)], None)
@@ -168,7 +168,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[Any], Any]:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the children.
+    """The tree structures of the children of a node.
 
     >>> treedef_children(tree_structure([(1, 2), 3]))
     [TreeDef((*, *)), TreeDef(*)]
@@ -177,7 +177,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a structure has nothing inside: it is that of a leaf, or of a node without children.
+    """Whether a tree structure has no children: a leaf, or a node without children.
 
     >>> treedef_is_leaf(tree_structure(1)), treedef_is_leaf(tree_structure([1]))
     (True, False)
@@ -186,7 +186,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple whose children have these structures.
+    """The tree structure of a tuple whose children have these structures.
 
     >>> treedef_tuple([tree_structure(1), tree_structure([2])])
     TreeDef((*, [*]))
@@ -195,7 +195,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 class _Registry:
-    """The pytree registry, of which there is only one."""
+    """The global pytree registry, with the methods of JAX's class."""
 
     def flatten(self, tree: Any, leaf_predicate: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
         return tree_flatten(tree, leaf_predicate)

@@ -1,4 +1,4 @@
-"""The ops by their short names: strict about shapes and dtypes, and close to XLA's operations."""
+"""The ops as functions with the names and arguments of JAX's `lax`: strict about shapes and dtypes, close to XLA."""
 
 from atled.core import lazy_imports
 

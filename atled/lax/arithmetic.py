@@ -1,6 +1,6 @@
 """Elementwise functions of two operands or more: arithmetic, comparisons, bits, `clamp`, `select`.
 
-Operands have the same dtype and number of axes, or are scalars; `elementwise.py` has the functions of one operand.
+Operands have the same dtype and number of axes, or are scalars; `elementwise.py` contains the functions of one operand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from atled.ops import conversion, elementary, elementwise, special
 
 
 def _alike(x: ArrayLike, y: ArrayLike) -> tuple[Any, Any]:
-    """Two operands with the same number of axes, with axes of length one broadcast."""
+    """x and y; if they have the same number of axes, axes of length one are broadcast."""
     first, second = type_of(x).shape, type_of(y).shape
     if first == second or len(first) != len(second):
         return x, y
@@ -149,7 +149,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
-    """The larger of x and y; NaN if either is.
+    """The larger of x and y; NaN if either is NaN.
 
     >>> import atled.numpy as jnp
     >>> max(jnp.array([1, 5]), jnp.array([3, 3]))
@@ -159,7 +159,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
-    """The smaller of x and y; NaN if either is.
+    """The smaller of x and y; NaN if either is NaN.
 
     >>> import atled.numpy as jnp
     >>> min(jnp.array([1, 5]), jnp.array([3, 3]))

@@ -1,4 +1,4 @@
-"""Stacking, tiling and broadcasting; approximate top-k, grouped matrix products, the high half of integer products."""
+"""Stacking, tiling and broadcasting; approximate top-k, grouped matrix products, the upper half of integer products."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis, without it.
+    """The slices of an array along an axis, each without that axis.
 
     >>> unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
     (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
@@ -90,7 +90,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """An array in the shape of another one.
+    """An array broadcast to the shape of another one.
 
     >>> broadcast_like(jnp.array([1, 2]), jnp.zeros((2, 2)))
     Array([[1, 2],
@@ -104,7 +104,7 @@ def _approximate(name: str, operand: Any, k: int, axis: int, aggregates: bool, s
     if t.kind != "f":
         raise TypeError(f"{name}: floating-point numbers are needed; got {t}.")
     if not aggregates:
-        raise NotImplementedError(f"{name}: the k best are found exactly, so aggregate_to_topk must be True.")
+        raise NotImplementedError(f"{name}: the result is exact, so aggregate_to_topk must be True.")
     axis = check_axis(name, axis, t.ndim)
     moved = shape.move_axis(operand if sign > 0 else ew.neg(operand), axis, t.ndim - 1)
     values, places = sorting.top_k(moved, k)
@@ -196,7 +196,7 @@ def ragged_dot(
 ) -> Array:
     """Multiply each group of rows of a matrix by its own matrix; rows beyond the last group give zeros.
 
-    Every matrix is multiplied with all rows, so the cost is proportional to the number of groups.
+    Every matrix is multiplied by all rows, so the cost is proportional to the number of groups.
 
     >>> import atled.numpy as jnp
     >>> ragged_dot(jnp.ones((3, 1)), jnp.array([[[1.0]], [[2.0]]]), jnp.array([1, 2])).ravel()

@@ -1,4 +1,4 @@
-"""Tokens, barriers, `dce_sink` and `stage`, which compute nothing; random generators; Fourier transforms."""
+"""Functions of `lax` that compute nothing (tokens, barriers, `dce_sink`, `stage`); random generators; `fft`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FftType(enum.IntEnum):
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How `rng_bit_generator` makes bits.
+    """The algorithm with which `rng_bit_generator` generates bits.
 
     >>> from atled import lax
     >>> state, bits = rng_bit_generator(lax.iota("uint64", 3), (4,), algorithm=RandomAlgorithm.RNG_PHILOX)
@@ -58,7 +58,7 @@ _TOKEN = type_of(np.zeros((0,), bool))
 
 
 def after_all(*operands: Any) -> Array:
-    """One token that is ready when all of the given ones are.
+    """A token that is ready when all operands are ready.
 
     >>> after_all(create_token(), create_token()).shape
     (0,)
@@ -71,14 +71,14 @@ def after_all(*operands: Any) -> Array:
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Marks a value as used, in JAX. No effect here: dead code is still removed.
+    """No effect: in JAX it marks a value as used, but atled removes dead code that computes the value.
 
     >>> dce_sink(1.0)
     """
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """A number or NumPy array as an array: a tracer while tracing, else on the device.
+    """A number or NumPy array as an array: a tracer inside of a trace, else an array on the device.
 
     >>> stage(2.0)
     Array(2., dtype=float32, weak_type=True)
@@ -96,9 +96,9 @@ def shape_as_value(shape: Sequence[int]) -> Array:
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
-    """Numbers from `a` up to `b` from the device's stateful generator, different in each run.
+    """Uniform numbers from `a` up to `b` from the device's stateful generator, different in each run.
 
-    They are not reproducible; use `random.uniform` with a key instead.
+    The numbers are not reproducible; use `random.uniform` with a key instead.
 
     >>> bool((rng_uniform(0.0, 1.0, (3,)) < 1).all())
     True
@@ -123,7 +123,7 @@ def rng_bit_generator(
     name = RandomAlgorithm(algorithm).name if not isinstance(algorithm, str) else algorithm
     chosen = {"RNG_DEFAULT": "DEFAULT", "RNG_THREE_FRY": "THREE_FRY", "RNG_PHILOX": "PHILOX"}.get(name, name)
     words = asarray(key)
-    is_narrow = words.dtype == np.uint32 and words.shape == (4,)  # as JAX's "rbg" keys: two words of 64 bits
+    is_narrow = words.dtype == np.uint32 and words.shape == (4,)  # like JAX's "rbg" keys: two 64-bit words
     seed = bitcast_convert_type(words.reshape(2, 2), np.uint64) if is_narrow else words
     state, bits = random.rng_bit_generator(seed, tuple(shape), dtypes.canonical(dtype), chosen)
     if is_narrow:

@@ -58,7 +58,7 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pvary(x: Any, axis_name: Any) -> Any:
-    """A replicated value as a varying one along named axes: the identity.
+    """x, marked as varying along named axes, which changes no value.
 
     >>> import atled, atled.numpy as jnp
     >>> atled.vmap(lambda x: x + pvary(1, "i"), axis_name="i")(jnp.arange(3))
@@ -68,9 +68,9 @@ def pvary(x: Any, axis_name: Any) -> Any:
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """Mark a value as varying along named axes. Types do not track how values vary, so it is the identity.
+    """x, marked as varying along named axes: the identity, because types do not track along which axes values vary.
 
-    "unreduced" is not supported.
+    `to="unreduced"` is not supported.
 
     >>> import atled, atled.numpy as jnp
     >>> atled.vmap(lambda x: x + pcast(1, "i", to="varying"), axis_name="i")(jnp.arange(3))
@@ -84,7 +84,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """Broadcast the value at one index of a named axis to all.
+    """Broadcast the value at one index of a named axis to all indices.
 
     >>> import atled
     >>> atled.vmap(lambda x: pbroadcast(x, "i", 2), axis_name="i")(iota("int32", 3))
@@ -114,7 +114,7 @@ def axis_size(axis_name: Any) -> int:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over named axes; of integers and booleans as floating numbers.
+    """The mean over named axes; integers and booleans have floating-point means.
 
     >>> import atled
     >>> atled.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(iota("float32", 3))
@@ -128,10 +128,9 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
-    """All-gather:
+    """All-gather: the values along a named axis, stacked on a new axis, or concatenated if `tiled`.
 
-    the values along a named axis, stacked on a new axis, or concatenated if `tiled`. The result is treated as
-    replicated, whether `to` is "varying" or "reduced".
+    The result is treated as replicated, whether `to` is "varying" or "reduced".
 
     >>> import atled
     >>> atled.vmap(lambda x: all_gather(x, "i"), axis_name="i")(iota("int32", 2))
@@ -147,7 +146,7 @@ def all_gather(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Reduce-scatter: the sum over a named axis; every device keeps its slice.
+    """Reduce-scatter: the sum over a named axis, of which each index gets one slice along `scatter_dimension`.
 
     >>> import atled
     >>> atled.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(reshape(iota("int32", 4), (2, 2)))
@@ -192,7 +191,7 @@ def all_to_all(
     def one(v: Any) -> Any:
         if tiled:
             return collectives.all_to_all(v, axis_name, split_axis, concat_axis)
-        # the split axis has the length of the named axis, and moves
+        # split_axis, whose length is the size of the named axis, moves to concat_axis
         n = type_of(v).ndim
         moved = shape.move_axis(v, check_axis("all_to_all", split_axis, n), 0)
         dealt = collectives.all_to_all(moved, axis_name, 0, 0)

@@ -1,4 +1,4 @@
-"""Products summed over axes."""
+"""`dot`, `dot_general` and `batch_matmul`: products summed over axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def dot_general(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Products summed over contracting axes, for each index of the batch axes.
+    """Products summed over the contracting axes, for each index of the batch axes.
 
     >>> from atled import lax
     >>> dot_general(lax.full((5, 2, 3), 1.0), lax.full((5, 3, 4), 1.0), (((2,), (1,)), ((0,), (0,)))).shape
@@ -49,7 +49,7 @@ def dot(
     if not (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2) or a.shape[-1] != b.shape[0]:
         raise TypeError(
             errors.explained(
-                f"dot: the last axis of {a} and the first of {b} must have the same length, and at most two axes each.",
+                f"dot: the last axis of {a} and the first of {b} must have the same length, with one or two axes each.",
                 "a transpose, x.T; or numpy.matmul for more axes.",
             )
         )

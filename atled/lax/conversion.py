@@ -14,7 +14,7 @@ from atled.ops import conversion
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves go.
+    """How `round` rounds halves: away from zero, or to the nearest even integer.
 
     >>> [float(round(2.5, method)) for method in RoundingMethod]
     [3.0, 2.0]
@@ -25,7 +25,7 @@ class RoundingMethod(enum.IntEnum):
 
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """The nearest integer.
+    """x rounded to the nearest integer.
 
     >>> from atled import lax
     >>> round(lax.full((2,), 0.5)), round(lax.full((2,), 0.5), RoundingMethod.TO_NEAREST_EVEN)
@@ -77,7 +77,7 @@ def bitcast(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def select_n(which: ArrayLike, *cases: Any) -> Array:
-    """Select elementwise from cases by `which`: a bool chooses between two, an integer between any number.
+    """Select elementwise from the cases: `which` holds bools for two cases, or the integer index of the case.
 
     >>> from atled import lax
     >>> select_n(lax.iota("int32", 3), lax.full((3,), 10), lax.full((3,), 20), lax.full((3,), 30))

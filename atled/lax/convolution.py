@@ -1,4 +1,4 @@
-"""Convolutions and window reductions with `lax`'s arguments: padding and axes by name."""
+"""Convolutions with the arguments of JAX's `lax`: padding by name or pairs, and axes by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atled.ops.placement import placed
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """The order of the axes of input, kernel and result: (batch, feature, *spatial), in the kernel (out, in, *spatial).
+    """The axes of input and result, as (batch, feature, *spatial), and of the kernel, as (out, in, *spatial).
 
     >>> ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1)).rhs_spec
     (2, 1, 0)
@@ -35,7 +35,7 @@ ConvGeneralDilatedDimensionNumbers = Union[tuple[str, str, str], ConvDimensionNu
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """Axes of a convolution from strings such as ("NHWC", "HWIO", "NHWC"); None means batch and features first.
+    """Axes of a convolution from strings such as ("NHWC", "HWIO", "NHWC"); None means batch first, then features.
 
     >>> conv_dimension_numbers((1, 8, 3), (5, 3, 4), ("NWC", "WIO", "NWC")).lhs_spec
     (0, 2, 1)
@@ -122,7 +122,7 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolution with batch and features first.
+    """Convolution of (batch, feature, *spatial) with a kernel (out, in, *spatial).
 
     >>> import atled.numpy as jnp
     >>> conv(jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 10.0]]]), (1,), "VALID")
@@ -138,7 +138,7 @@ def conv_with_general_padding(
     lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None, precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
-    """Convolution with batch and features first, and all paddings and dilations.
+    """Convolution of (batch, feature, *spatial) with a kernel (out, in, *spatial), any padding and any dilation.
 
     >>> import atled.numpy as jnp
     >>> x, kernel = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 10.0]]])
@@ -165,8 +165,8 @@ def conv_transpose(
 ) -> Array:  # fmt: skip
     """Transposed convolution: strides dilate the input.
 
-    Padding pairs apply to the dilated input; with `use_consistent_padding`, they are those of the forward convolution,
-    as for "SAME" and "VALID".
+    Padding pairs apply to the dilated input; with `use_consistent_padding`, they are the padding of the convolution
+    that is transposed. "SAME" and "VALID" always name the padding of that convolution.
 
     >>> import atled.numpy as jnp
     >>> x, kernel = jnp.array([[[1.0], [2.0]]]), jnp.array([[[1.0]], [[10.0]]])

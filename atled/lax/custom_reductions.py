@@ -1,7 +1,7 @@
-"""Reductions over axes and windows with any function, and cumulative ones, with `lax`'s arguments.
+"""Reductions over axes and windows with any function, and cumulative functions, with the arguments of JAX's `lax`.
 
-A function that adds, multiplies, compares or combines bits is recognized by its program and lowered to XLA's
-reduction. Any other function is applied to pairs of neighbours in log2(n) rounds, so it must be associative.
+A function that consists of one op (sum, product, minimum, maximum, and, or) is lowered to XLA's reduction. Any other
+function is applied to pairs of neighbours in log2(n) rounds, so it must be associative.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REDUCE = {
 
 
 def combination(computation: Callable[[Any, Any], Any], dtype: Any) -> str | None:
-    """The name of a binary function, if XLA has such a reduction."""
+    """The name of XLA's reduction with a binary function, or None; the function is traced to find its op."""
     program, captured = record(lambda a, b: [computation(a, b)], [ArrayType((), dtype)] * 2, "reduce")
     if captured or len(program.equations) != 1 or program.output_types[0].dtype != dtype:
         return None
@@ -69,7 +69,7 @@ def _elementwise(
 
 
 def _starts(name: str, structure: Any, init_values: Any, xs: Sequence[Any]) -> list[Any]:
-    """The initial values; raises for those that an operand's dtype cannot hold."""
+    """The initial values; raises if the dtype of an operand cannot hold its initial value."""
     starts: list[Any] = structure.flatten_up_to(init_values)
     for start, x in zip(starts, xs):
         t, dtype = type_of(start), type_of(x).dtype
@@ -94,7 +94,7 @@ def reduce(
 ) -> Any:  # fmt: skip
     """Reduce elements over axes with an associative function; the initial value must be its identity element.
 
-    `operands` may be a tree of arrays of equal shape; `computation` then takes two such trees of scalars.
+    `operands` may be a pytree of arrays of equal shape; `computation` then takes two such pytrees of scalars.
 
     >>> import atled.numpy as jnp
     >>> float(reduce(jnp.arange(1.0, 5.0), 1.0, lambda a, b: a * b, (0,)))
@@ -132,7 +132,7 @@ def reduce_window(
 ) -> Any:  # fmt: skip
     """Reduce elements in sliding windows with an associative function and an initial value.
 
-    `operand` may be a tree of arrays of equal shape; `computation` then takes two such trees of scalars.
+    `operand` may be a pytree of arrays of equal shape; `computation` then takes two such pytrees of scalars.
 
     >>> import atled.numpy as jnp
     >>> reduce_window(jnp.arange(4.0), 0.0, elementwise.add, (2,), (2,), "VALID")
@@ -170,7 +170,7 @@ def reduce_window(
 
 
 def _inside(length: int, low: int, high: int, dilation: int) -> Any:
-    """Which positions of a padded and dilated axis are elements rather than padding."""
+    """A mask of the positions of a padded and dilated axis that hold elements."""
     own = np.zeros(dilated(length, dilation), bool)
     own[::dilation] = True
     own = np.concatenate([np.zeros(max(low, 0), bool), own, np.zeros(max(high, 0), bool)])
@@ -184,7 +184,7 @@ def _check_sizes(ndim: int, **given: tuple[int, ...]) -> None:
 
 
 def _with_start(out: Any, start: Any, combine: str) -> Any:
-    """Combine with an initial value, unless it is the identity element."""
+    """A result combined with an initial value, unless that is the identity element."""
     dtype = type_of(out).dtype
     if not hasattr(start, "interpreter"):
         host = np.asarray(start)
@@ -196,7 +196,7 @@ def _with_start(out: Any, start: Any, combine: str) -> Any:
 
 
 def cumulative_function(name: str, op: Callable[..., Any]):
-    """A cumulative function with `lax`'s arguments."""
+    """A cumulative op as a function (operand, axis, reverse), such as `cumsum`."""
 
     def f(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         return op(operand, check_axis(name, axis, type_of(operand).ndim), reverse)
@@ -214,7 +214,7 @@ cumlogsumexp = cumulative_function("cumlogsumexp", cumulative.cumlogsumexp)
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """All prefixes of a tree of arrays, combined with an associative function in log2(n) rounds.
+    """All prefixes of a pytree of arrays, combined with an associative function in log2(n) rounds.
 
     >>> import atled.numpy as jnp
     >>> associative_scan(jnp.add, jnp.arange(4.0))

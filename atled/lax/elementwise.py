@@ -1,6 +1,6 @@
-"""Elementwise functions of one operand, by their short names; `arithmetic.py` has those of two.
+"""Elementwise functions of one operand; `arithmetic.py` contains those of two or more.
 
-`accuracy` is validated but has no effect: there is only one implementation, the accurate one.
+`accuracy` is validated but has no effect: every function has one implementation, the accurate one.
 """
 
 from __future__ import annotations

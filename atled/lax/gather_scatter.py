@@ -1,4 +1,4 @@
-"""Slices, gather and scatter with `lax`'s arguments."""
+"""Slices, gather and scatter with the arguments of JAX's `lax`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """The mode for indices out of bounds.
+    """How `gather` and `scatter` treat indices out of bounds.
 
     >>> GatherScatterMode.from_any("clip")
     <GatherScatterMode.CLIP: 'clip'>
@@ -65,7 +65,7 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(mode: Any) -> GatherScatterMode:
-        """A mode from its name."""
+        """The mode with a name, such as "clip"; None is `FILL_OR_DROP`."""
         if isinstance(mode, GatherScatterMode):
             return mode
         names = {None: "fill", "clip": "clip", "fill": "fill", "drop": "fill", "promise_in_bounds": "promise"}
@@ -108,7 +108,7 @@ def _scatter(combine: str):
         )
 
     f.__name__ = f.__qualname__ = "scatter" if combine == "set" else f"scatter_{combine}"
-    f.__doc__ = f"An array with updates combined ({combine}) into windows at positions."
+    f.__doc__ = f"An array with updates combined ({combine}) into the windows at given indices."
     return f
 
 
@@ -134,9 +134,9 @@ def scatter_apply(
     dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (), indices_are_sorted: bool = False,
     unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
 ) -> Array:  # fmt: skip
-    """An array with a scalar function applied in windows at given indices, once for each occurrence of an index.
+    """An array with a scalar function applied in the windows at given indices, once for each occurrence of an index.
 
-    `update_shape` is the shape of all windows together, as `updates` of `scatter` has it.
+    `update_shape` is the shape that `updates` would have in `scatter`.
 
     >>> import atled.numpy as jnp
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
@@ -171,7 +171,7 @@ def scatter_apply(
 
 
 def _starts(operand: Any, starts: Any, negative: bool | Sequence[bool]) -> list[Any]:
-    """Indices, with negative ones counted from the end on axes where that is allowed."""
+    """Start indices; on the axes where `negative` is true, negative ones count from the end."""
     dims = type_of(operand).shape
     wraps = [negative] * len(dims) if isinstance(negative, bool) else list(negative)
     if len(wraps) != len(dims):
@@ -182,7 +182,7 @@ def _starts(operand: Any, starts: Any, negative: bool | Sequence[bool]) -> list[
     for s, n, is_wrapped in zip(starts, dims, wraps, strict=True):
         if isinstance(s, (int, np.integer)):
             if s < 0 and not is_wrapped:
-                raise ValueError(f"allow_negative_indices: it is False, so positions must not be negative; got {s}.")
+                raise ValueError(f"allow_negative_indices=False: indices must not be negative; got {s}.")
             out.append(np.asarray(s + n if s < 0 else s, np.int32 if n < 2**31 else np.int64))
         elif type_of(s).kind == "u" or not is_wrapped:
             out.append(s)
@@ -266,7 +266,7 @@ def dynamic_index_in_dim(
 def dynamic_update_slice_in_dim(
     operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """An array with a slice along one axis overwritten.
+    """An array with a slice along one axis overwritten, at a position that may be traced.
 
     >>> dynamic_update_slice_in_dim(asarray([0, 1, 2, 3]), asarray([7, 8]), 1, 0)
     Array([0, 7, 8, 3], dtype=int32)
@@ -278,7 +278,7 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """An array with one element along an axis overwritten.
+    """An array with one element along an axis overwritten, at a position that may be traced.
 
     >>> dynamic_update_index_in_dim(asarray([0, 1, 2, 3]), 9, 2, 0)
     Array([0, 1, 9, 3], dtype=int32)
@@ -305,7 +305,7 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One element along an axis.
+    """The element at an index of an axis.
 
     >>> index_in_dim(asarray([[1, 2], [3, 4]]), 1, axis=1, keepdims=False)
     Array([2, 4], dtype=int32)
@@ -318,7 +318,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
 
 def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
-    """Elements at index vectors over some axes.
+    """The slices at the indices idxs[0], idxs[1], ... along axes[0], axes[1], ..., stacked on a new first axis.
 
     >>> index_take(asarray([[1, 2], [3, 4]]), (asarray([0, 1]), asarray([1, 0])), (0, 1))
     Array([2, 3], dtype=int32)

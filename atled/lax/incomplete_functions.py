@@ -1,10 +1,10 @@
 """The incomplete gamma and beta functions, and their derivatives with respect to all operands.
 
 Both functions are a kernel times a slowly varying factor, with a formula for each of three ranges. Around the mean, for
-large parameters, it is a uniform expansion: an error function plus a correction (N. M. Temme, Special Functions, Wiley
-1996, chapter 11). Below, it is a series, and above, a continued fraction; the incomplete beta function uses a continued
-fraction on both sides. The smaller of the function and its complement is computed, the other one follows by
-subtraction. Numbers of steps are fixed: enough for double precision at the worst operands of each range.
+large parameters, the formula is a uniform expansion: an error function plus a correction (N. M. Temme, Special
+Functions, Wiley 1996, chapter 11). Below the mean it is a series, above the mean a continued fraction; the incomplete
+beta function uses a continued fraction on both sides. The smaller of the function and its complement is computed; one
+minus that is the other. Numbers of steps are fixed: enough for double precision at the worst operands of each range.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from atled.ops.real_functions import STIRLING, top_half
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """A polynomial; the coefficient of the lowest power comes first."""
+    """The value of a polynomial at x; the constant coefficient comes first."""
     out: Any = coefficients[-1]
     for c in coefficients[-2::-1]:
         out = out * x + c
@@ -37,7 +37,7 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def _gap(u: Any, ratio: Any) -> tuple[Any, Any]:
-    """g = u - log(1 + u) and g / u**2, without cancellation; `ratio` is 1 + u, exact where that is close to zero."""
+    """g = u - log(1 + u) and g / u**2, without cancellation; `ratio` is 1 + u, with small relative error near 0."""
     is_near = (u > -0.55) & (u < 1)
     v = jnp.where(is_near, u, 0)
     r = v / (2 + v)  # log(1 + v) is 2 atanh(r)
@@ -53,12 +53,12 @@ def stirling(x: Any) -> Any:
     return polynomial(1 / (x * x), STIRLING) / x
 
 
-_LARGE = 12.0  # parameters below it are shifted by 8 for Stirling's formula
+_LARGE = 12.0  # smaller parameters are shifted by 8 for Stirling's formula
 _SHIFT = 8
 
 
 def _shifted_product(a: Any, first: int) -> Any:
-    """(a + first) ... (a + 7)."""
+    """The product (a + first) (a + first + 1) ... (a + 7)."""
     return math.prod([a + i for i in range(first, _SHIFT)])
 
 
@@ -73,7 +73,7 @@ def _scaled_erfc(z: Any) -> Any:
     return jnp.where(is_far, 1 / math.sqrt(math.pi) / fraction, near)
 
 
-_ORDER = 28  # of the uniform expansion
+_ORDER = 28  # order of the uniform expansion
 
 
 @functools.cache
@@ -82,7 +82,7 @@ def _expansion() -> np.ndarray:
     count = _ORDER + 2
     times = lambda p, q: np.convolve(p, q)[:count]  # noqa: E731
     unit = lambda i: np.eye(count)[i]  # noqa: E731
-    c, square = [unit(0) * 0, unit(0)], [unit(0) * 0, unit(0) * 0, unit(0)]  # of w, and of w * w
+    c, square = [unit(0) * 0, unit(0)], [unit(0) * 0, unit(0) * 0, unit(0)]  # coefficients of w, and of w * w
     k = (unit(0) - unit(2)) / 4
     for s in range(3, count + 2):
         square.append((times(unit(1), c[s - 2]) - times(k, square[s - 2])) * 2 / s)
@@ -94,10 +94,10 @@ def _expansion() -> np.ndarray:
 
 
 def _correction(size: Any, m: Any, z: Any) -> Any:
-    """The sum that, times exp(-size z**2 / 2) / sqrt(2 pi size), is to be added to erfc(z sqrt(size / 2)) / 2.
+    """The correction in units of exp(-size z**2 / 2) / sqrt(2 pi size), which is added to erfc(z sqrt(size / 2)) / 2.
 
-    Its coefficients b in powers of z fulfil b[n] = f[n + 1] + (n + 2) b[n + 2] / size with those of `_expansion`,
-    and b[1] gives their common factor. `m` is None for the incomplete gamma function, whose m is one.
+    Its coefficients b in powers of z satisfy b[n] = f[n + 1] + (n + 2) b[n + 2] / size, where f is `_expansion`, and
+    are divided by 1 + b[1] / size. `m` is None for the incomplete gamma function, for which m is one.
     """
 
     def step(state: Any, row: Any) -> Any:  # two coefficients
@@ -131,7 +131,7 @@ def _correction(size: Any, m: Any, z: Any) -> Any:
 
 
 def _around_mean(size: Any, m: Any, z: Any, exponential: Any) -> Any:
-    """The smaller tail of a distribution at z; its standard deviation is 1 / sqrt(size)."""
+    """The smaller tail of a distribution with standard deviation 1 / sqrt(size) at z."""
     side = jnp.where(z > 0, 1, -1)
     scaled = _scaled_erfc(side * z * jnp.sqrt(size / 2)) / 2
     return exponential * (scaled + side * _correction(size, m, z) / jnp.sqrt(2 * math.pi * size))
@@ -141,7 +141,7 @@ def _around_mean(size: Any, m: Any, z: Any, exponential: Any) -> Any:
 
 
 def _gamma_kernel(a: Any, x: Any) -> tuple[Any, Any]:
-    """x**a exp(-x) / gamma(a + 1), and its exponential part for large a: exp(-a phi)."""
+    """x**a exp(-x) / gamma(a + 1), and its exponential factor, which is exp(-a phi) for large a."""
     is_large = a >= _LARGE
     large = jnp.where(is_large, a, a + _SHIFT)
     gap = (x - large) / large
@@ -157,7 +157,7 @@ def _gamma_series(a: Any, x: Any) -> Any:
 
 
 def _gamma_fraction(a: Any, x: Any) -> Any:
-    """gamma(a, x) over x**a exp(-x)."""
+    """gamma(a, x) / (x**a exp(-x)), by a continued fraction."""
 
     def step(i: Any, f: Any) -> Any:
         n = 50 - i
@@ -177,7 +177,7 @@ _RECIPROCAL_GAMMA = (
 
 
 def _small_gamma_complement(a: Any, x: Any) -> Any:
-    """The upper incomplete gamma function for small a and x, where the lower one is close to one."""
+    """The regularized upper incomplete gamma function for small a and x, where the lower one is close to one."""
     log = a * jnp.log(x) + jnp.log1p(a * polynomial(a, _RECIPROCAL_GAMMA))
 
     def step(i: Any, state: Any) -> Any:
@@ -288,8 +288,8 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def exact_product(x: Any, y: Any) -> list[Any]:
-    """Terms that add up to x * y, largest first. Only the last one is rounded, so it does not matter whether the
-    compiler fuses the others with a sum.
+    """Terms that add up to x * y, largest first. Only the last term is rounded: fused multiply-adds of the others give
+    the same sums.
     """
     a, c = top_half(x), top_half(y)
     b, d = x - a, y - c
@@ -297,14 +297,14 @@ def exact_product(x: Any, y: Any) -> list[Any]:
 
 
 def _distance(a: Any, b: Any, x: Any) -> Any:
-    """x (a + b) - a, as if rounded once: the distance of x from the mean, which small probabilities depend on."""
+    """x (a + b) - a, as if rounded once: (a + b) times the distance of x from the mean, without cancellation."""
     total = a + b
     rest = jnp.where(a > b, b - (total - a), a - (total - b))
     return sum(exact_product(x, total), -a) + x * rest  # near the mean, only the last sums are rounded
 
 
 def _beta_kernel(a: Any, b: Any, x: Any, y: Any, is_upper: Any) -> tuple[Any, Any]:
-    """x**a y**b / beta(a, b) with y = 1 - x, over b if `is_upper` and over a otherwise; and its exponential part."""
+    """x**a y**b / beta(a, b) with y = 1 - x, divided by b if `is_upper`, else by a; and its exponential factor."""
     lift = [jnp.where(v < _LARGE, float(_SHIFT), 0.0) for v in (a, b)]
     p, q = a + lift[0], b + lift[1]
     total = p + q
@@ -313,7 +313,7 @@ def _beta_kernel(a: Any, b: Any, x: Any, y: Any, is_upper: Any) -> tuple[Any, An
     second, _ = _gap(-gap / q, y * (total / q))
     exponent = -a * first - b * second + gap * (lift[1] / q - lift[0] / p)
     exponential = jnp.exp(exponent - lift[0] * jnp.log(p / total) - lift[1] * jnp.log(q / total))
-    top = [jnp.where(is_upper, a, 1), jnp.where(is_upper, 1, b)]  # a b divided by one of them
+    top = [jnp.where(is_upper, a, 1), jnp.where(is_upper, 1, b)]  # a b / b or a b / a
     for i in range(_SHIFT):  # beta(a, b) = beta(a + 1, b) (a + b) / a
         top[0] = top[0] * jnp.where(lift[0] > 0, (a + i if i else 1) / (a + b + i), 1)
         top[1] = top[1] * jnp.where(lift[1] > 0, (b + i if i else 1) / (p + b + i), 1)
@@ -323,9 +323,9 @@ def _beta_kernel(a: Any, b: Any, x: Any, y: Any, is_upper: Any) -> tuple[Any, An
 
 
 def _beta_fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
-    """a times the incomplete beta function over its kernel, for x up to its mean.
+    """a times the incomplete beta function divided by its kernel, for x up to the mean.
 
-    The fraction of A. R. DiDonato and A. H. Morris, ACM Transactions on Mathematical Software 18 (1992), equation 9.
+    A. R. DiDonato and A. H. Morris, ACM Transactions on Mathematical Software 18 (1992), equation 9.
     """
     count = 100
     edge = a * y - b * x + 1
@@ -341,10 +341,10 @@ def _beta_fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def _small_beta_complement(a: Any, b: Any, x: Any) -> Any:
-    """One minus the incomplete beta function, for small a and x below its mean."""
+    """One minus the regularized incomplete beta function, for small a and x below the mean."""
     z = b + _SHIFT
     u, v = 1 / (z + a), 1 / z
-    value, slope = 0.0, 0.0  # of Stirling's series, and its divided difference between u and v
+    value, slope = 0.0, 0.0  # Stirling's series and its divided difference
     for c in reversed([s for t in STIRLING for s in (t, 0.0)][:-1]):
         slope, value = slope * u + value, value * v + c
     series = -a * u * v * (slope * u + value)
@@ -391,7 +391,7 @@ def _betainc(a0: Any, b0: Any, x0: Any) -> Any:
 
 
 def _beta_edge(a: Any, b: Any, x: Any) -> Any:
-    """Zero and one at the ends, and where a parameter is zero or infinite, which concentrates all of the mass."""
+    """The value 0 or 1 at x = 0 and x = 1, and if a parameter is zero or infinite (a point mass); else NaN."""
     fits = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1) & ~((a == 0) & (b == 0)) & ~((a == np.inf) & (b == np.inf))
     is_one = (x == 1) | (a == 0) | (b == np.inf)
     is_zero = (x == 0) | (b == 0) | (a == np.inf)

@@ -71,7 +71,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
 
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
-    """L and U packed, the pivots (row exchanges) and the permutation."""
+    """L and U in one matrix, the pivots (row exchanges) and the permutation."""
     return bind(_linalg.Lu(), x)
 
 
@@ -104,7 +104,7 @@ def eigh(
 def _checked_subset(name: str, subset: tuple[int, int], count: int) -> tuple[int, int]:
     first, last = subset
     if not 0 <= first < last <= count:
-        raise ValueError(f"{name}: subset_by_index is a start and an end within {count} values; got {subset}.")
+        raise ValueError(f"{name}: subset_by_index must satisfy 0 <= start < end <= {count}; got {subset}.")
     return first, last
 
 
@@ -131,7 +131,7 @@ def eig(
 ) -> list[Array]:  # fmt: skip
     """Eigenvalues of any square matrix, left eigenvectors, right eigenvectors.
 
-    The left eigenvectors are the rows of the inverse of the right ones, which exists unless eigenvectors coincide.
+    The left eigenvectors come from the inverse of the matrix of right ones, which exists if those are independent.
     """
     _is_there("eig", "implementation", implementation, EigImplementation.LAPACK)
     _is_there("eig", "use_magma", use_magma, False)
@@ -216,7 +216,7 @@ def _cholesky_update(r: Any, w: Any) -> Any:
 
 
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
-    """The upper triangular R with R* R = r* r + w w*, by rotations of one row after another.
+    """The upper triangular R with R* R = r* r + w w*, by a Givens rotation of each row.
 
     >>> import atled.numpy as jnp
     >>> cholesky_update(jnp.array([[3.0]]), jnp.array([4.0]))
@@ -257,7 +257,7 @@ def _ormqr(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> Any:
     k = taus.shape[-1]
     v = matrices_ops.triangle(a[..., :k], True, -1) + jnp.eye(a.shape[-2], k, dtype=a.dtype)
     across = matrices_ops.adjoint(v)
-    between = taus[..., None] * matrices_ops.triangle(across @ v, False, 1)  # its diagonal is treated as 1
+    between = taus[..., None] * matrices_ops.triangle(across @ v, False, 1)  # solved with unit diagonal
     solve = lambda x: matrices_ops.triangular_solve(between, x, left, False, "C" if transpose else "N", True)  # noqa: E731
     scale = taus.conj() if transpose else taus
     scale = scale[..., None] if left else scale[..., None, :]
@@ -267,7 +267,7 @@ def _ormqr(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> Any:
 
 
 def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
-    """Q c, Q* c, c Q or c Q* for the Q of a QR decomposition that is packed as reflectors and scales.
+    """Q c, Q* c, c Q or c Q* for the Q of a QR decomposition that is given as reflectors and scales.
 
     >>> import atled.numpy as jnp
     >>> packed, taus = jnp.linalg.qr(jnp.array([[3.0], [4.0]]), mode="raw")
@@ -317,8 +317,8 @@ def symmetric_product(
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """The tridiagonal form of a Hermitian matrix, of which one triangle is read.
 
-    Returns the form packed with its Householder reflectors, its diagonal, its off-diagonal, and the scales of the
-    reflectors.
+    Returns a matrix that holds the form and the Householder reflectors, the diagonal, the off-diagonal, and the scales
+    of the reflectors.
 
     >>> import atled.numpy as jnp
     >>> _, d, e, _ = tridiagonal(jnp.array([[2.0, 1.0], [1.0, 3.0]]))

@@ -1,7 +1,7 @@
 """`qdwh`: the polar decomposition by dynamically weighted Halley iterations.
 
-Each step takes singular values s to s (a + b s^2) / (1 + c s^2), with weights that are optimal for values from `low` to
-1; Y. Nakatsukasa, Z. Bai and F. Gygi, SIAM J. Matrix Anal. Appl. 31 (2010).
+Each step maps the singular values s to s (a + b s^2) / (1 + c s^2), with weights that are optimal for singular values
+from `low` to 1: Y. Nakatsukasa, Z. Bai and F. Gygi, SIAM J. Matrix Anal. Appl. 31 (2010).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from atled.numpy.creation import asarray
 from atled.ops import linalg, matrix_ops
 from atled.staging.jit import library_function
 
-_STEPS = 10  # six are enough for a smallest singular value at the precision of the dtype
+_STEPS = 10  # six are enough if the smallest singular value is machine epsilon
 _STABLE = 100.0  # above this weight, a step needs the QR decomposition
 
 
 def _weights(low: float, steps: int) -> np.ndarray:
-    """For each step: a, b and c, and the smallest singular value before it, starting from `low`."""
+    """A row for each step: a, b, c, and the smallest singular value before the step, which is `low` at first."""
     rows = []
     for _ in range(max(steps, 1)):
         square = low * low
@@ -60,7 +60,7 @@ def _qdwh(x: Any, m: Any, n: Any, steps: int, eps: float) -> tuple[Any, ...]:
     rows, columns = (jnp.arange(k) for k in x.shape)
     x = jnp.where((rows[:, None] < m) & (columns[None, :] < n), x, 0)
     real = dtypes.real_part(type_of(x).dtype)
-    # the largest singular value is no larger than this
+    # an upper bound of the largest singular value: sqrt(|x|_1 |x|_inf)
     size = jnp.sqrt(jnp.max(jnp.sum(jnp.abs(x), 0)) * jnp.max(jnp.sum(jnp.abs(x), 1)))
     start = x / jnp.where(size == 0, 1, size).astype(x.dtype)
     close = (4 * eps) ** (1 / 3)
@@ -87,9 +87,9 @@ def qdwh(
     x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """The polar factors u and h of x = u h:
+    """The polar factors u and h of x = u h, the number of steps, and whether they converged.
 
-    orthonormal columns, and Hermitian positive; the step count, and convergence. Steps end when x changes by less than
+    u has orthonormal columns, h is Hermitian and positive semidefinite. Steps end when x changes by less than
     (4 eps)^(1/3) of its norm. Elements outside `dynamic_shape` are ignored.
 
     >>> import atled.numpy as jnp

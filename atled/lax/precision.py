@@ -12,7 +12,7 @@ from atled.ops.contraction import DotAlgorithm
 
 
 class Precision(enum.Enum):
-    """The precision of products of floating-point numbers.
+    """The precision of matrix products and convolutions of floating-point numbers.
 
     >>> Precision("highest")
     Precision.HIGHEST
@@ -35,9 +35,9 @@ class Precision(enum.Enum):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """Algorithms for products, named by the dtypes of operands and of the sum, and by the number of products.
+    """Algorithms for matrix products, named by the dtypes of both operands and of the sum; X3 adds three products.
 
-    CPUs support DEFAULT, F16_F16_F16, BF16_BF16_F32 and its X3 and X6, F32_F32_F32 and F64_F64_F64.
+    CPUs support DEFAULT, F16_F16_F16, BF16_BF16_F32 (also _X3 and _X6), F32_F32_F32 and F64_F64_F64.
 
     >>> import atled.numpy as jnp
     >>> from atled import lax
@@ -70,7 +70,7 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def accumulation_type(self) -> Any:
-        """The dtype of the sum, or None where the algorithm leaves it open."""
+        """The dtype of the sum, or None if the algorithm does not determine it."""
         if self.name.startswith("ANY_F8_ANY_F8_F32"):
             return dtypes.float32
         known = contraction.ALGORITHMS.get(self.name)
@@ -78,7 +78,7 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def supported_lhs_types(self) -> tuple[Any, ...] | None:
-        """The allowed dtypes of the left operand, or None where the algorithm leaves it open."""
+        """The allowed dtypes of the left operand, or None if the algorithm does not restrict them."""
         known = contraction.ALGORITHMS.get(self.name)
         if known is None:
             return None
@@ -86,7 +86,7 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def supported_rhs_types(self) -> tuple[Any, ...] | None:
-        """The allowed dtypes of the right operand."""
+        """The allowed dtypes of the right operand: those of the left operand."""
         return self.supported_lhs_types
 
 

@@ -60,32 +60,32 @@ def _complain(says: str) -> None:
 
 
 def _kind(x: ArrayType, y: ArrayType, g: ArrayType, numbers: RaggedDotDimensionNumbers) -> str:
-    """Whether the ragged axis is a row axis, contracted, or a batch axis; raises if it is none of these."""
+    """The kind of the ragged axis: "rows" (free), "summed" or "batched"; raises if operands or axes do not fit."""
     (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
     if len(numbers.lhs_ragged_dimensions) != 1:
-        _complain(f"one axis of {x} is cut into groups; got {numbers.lhs_ragged_dimensions}.")
+        _complain(f"lhs_ragged_dimensions must be one axis of {x}; got {numbers.lhs_ragged_dimensions}.")
     (axis,) = numbers.lhs_ragged_dimensions
     if not 0 <= axis < x.ndim:
-        _complain(f"{x} has no axis {axis} that could be cut into groups.")
+        _complain(f"lhs_ragged_dimensions: axis {axis} is out of bounds for {x}.")
     kind = "summed" if axis in xc else "batched" if axis in xb else "rows"
     count = 1 if kind == "rows" else 0
     if len(numbers.rhs_group_dimensions) != count:
         _complain(
-            f"{count} axes of {y} number the groups where axis {axis} of {x} is {kind}; "
+            f"rhs_group_dimensions must have length {count}, because axis {axis} of {x} is {kind}; "
             f"got {numbers.rhs_group_dimensions}."
         )
     if g.kind not in "iu" or g.ndim == 0:
-        _complain(f"group_sizes must be integers on one axis at least; got {g}.")
+        _complain(f"group_sizes must be integers with at least one axis; got {g}.")
     for a in numbers.rhs_group_dimensions:
         if not 0 <= a < y.ndim or a in yc or a in yb:
-            _complain(f"the axis of {y} that numbers the groups is neither summed over nor batched; got {a}.")
+            _complain(f"the group axis of {y} must be neither contracted nor a batch axis; got {a}.")
         if y.shape[a] != g.shape[-1]:
             _complain(f"axis {a} of {y} must have one matrix for each of {g.shape[-1]} groups; got {y.shape[a]}.")
     return kind
 
 
 def _outer(x: ArrayType, numbers: RaggedDotDimensionNumbers, kind: str) -> list[int]:
-    """The axes of the left operand that group sizes may depend on: batch axes, then outer ones."""
+    """The axes of the left operand on which group sizes may depend: batch axes, then free or contracted ones."""
     (xc, _), (xb, _) = numbers.dot_dimension_numbers
     (axis,) = numbers.lhs_ragged_dimensions
     if kind == "batched":
@@ -139,7 +139,7 @@ def ragged_dot_general(
 ) -> Array:
     """Grouped products: one axis of `lhs` is split into groups of given sizes.
 
-    If the axis is a row axis, each group is multiplied with its own matrix of `rhs`, and rows beyond the last group
+    If the axis is a row axis, each group is multiplied by its own matrix of `rhs`, and rows beyond the last group
     give zeros. If the axis is contracted, each group is summed separately, on a new leading axis. If the axis is a
     batch axis, groups have no effect.
 
@@ -212,7 +212,7 @@ def scaled_dot(
 ) -> Array:
     """Products of operands in narrow dtypes, with a scale for each block along the contracted axis.
 
-    Operands are scaled in bfloat16, which is also the dtype of the result unless another is preferred.
+    Operands are scaled in bfloat16, which is also the default dtype of the result.
 
     >>> import atled.numpy as jnp
     >>> scaled_dot(jnp.ones((1, 4)), jnp.ones((4, 1)), lhs_scale=jnp.array([[2.0, 3.0]]))
@@ -221,7 +221,7 @@ def scaled_dot(
     a, b = type_of(lhs), type_of(rhs)
     if dimension_numbers is None:
         if a.ndim != b.ndim or a.ndim < 2:
-            raise TypeError(errors.explained(f"scaled_dot: two arrays of matrices are needed; got {a} and {b}."))
+            raise TypeError(errors.explained(f"scaled_dot: matrices of the same rank are needed; got {a} and {b}."))
         lead = tuple(range(a.ndim - 2))
         dimension_numbers = (((a.ndim - 1,), (a.ndim - 2,)), (lead, lead))
     contracting, batch = _tuples(dimension_numbers)

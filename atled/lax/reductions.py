@@ -84,7 +84,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The position of the first largest element along an axis.
+    """The index of the first largest element along an axis.
 
     >>> import atled.numpy as jnp
     >>> argmax(jnp.array([[1, 5, 5], [7, 2, 3]]), 1, "int32")
@@ -94,7 +94,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The position of the first smallest element along an axis.
+    """The index of the first smallest element along an axis.
 
     >>> import atled.numpy as jnp
     >>> argmin(jnp.array([[4, 1, 1], [7, 2, 0]]), 1, "int32")

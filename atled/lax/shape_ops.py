@@ -22,7 +22,7 @@ from atled.ops.placement import placed
 def broadcast(
     operand: ArrayLike, sizes: Sequence[int], *, out_sharding: NamedSharding | PartitionSpec | None = None
 ) -> Array:
-    """An array repeated along new leading axes.
+    """An array broadcast along new leading axes.
 
     >>> broadcast(iota("int32", 3), (2,))
     Array([[0, 1, 2],
@@ -40,7 +40,7 @@ def broadcast_in_dim(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """An array in a larger shape, with its axes at given positions.
+    """An array broadcast to a shape, with its axes at the positions `broadcast_dimensions`.
 
     >>> broadcast_in_dim(iota("int32", 2), (2, 3), (0,))
     Array([[0, 0, 0],
@@ -50,7 +50,7 @@ def broadcast_in_dim(
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that shapes broadcast to.
+    """The common shape to which shapes broadcast.
 
     >>> broadcast_shapes((2, 1), (1, 3), (3,))
     (2, 3)
@@ -71,7 +71,7 @@ def broadcasted_iota(
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """0, 1, 2, ...
+    """The integers 0, 1, 2, ... up to size - 1, as an array of a dtype.
 
     >>> iota("float32", 4)
     Array([0., 1., 2., 3.], dtype=float32)
@@ -86,7 +86,7 @@ def reshape(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """The same elements in another shape, after transposing by `dimensions`.
+    """The same elements in another shape; with `dimensions`, the axes are transposed first.
 
     >>> reshape(broadcasted_iota("int32", (2, 3), 1), (6,))
     Array([0, 1, 2, 0, 1, 2], dtype=int32)
@@ -98,7 +98,7 @@ def reshape(
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """The axes in another order.
+    """An array with its axes permuted.
 
     >>> transpose(full((2, 3, 5), 0), (2, 0, 1)).shape
     (5, 2, 3)
@@ -154,7 +154,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """New axes of length one.
+    """An array with new axes of length one.
 
     >>> expand_dims(iota("int32", 3), (0, 2)).shape
     (1, 3, 1)
@@ -167,7 +167,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Merge neighbouring axes into one.
+    """An array with neighbouring axes merged into one.
 
     >>> collapse(full((2, 3, 4), 0), 1).shape
     (2, 12)
@@ -206,7 +206,7 @@ def full_like(
     shape: int | tuple[int, ...] | list[int] | None = None,
     sharding: Any = None,
 ) -> Array:
-    """An array filled with one value, like another array.
+    """An array filled with one value, with the shape and dtype of another array.
 
     >>> full_like(iota("int32", 3), 7), full_like(iota("int32", 3), 7, "float32")
     (Array([7, 7, 7], dtype=int32), Array([7., 7., 7.], dtype=float32))
@@ -216,7 +216,7 @@ def full_like(
 
 
 def zeros_like_array(x: ArrayLike) -> Array:
-    """Zeros like another array.
+    """Zeros with the shape and dtype of another array.
 
     >>> zeros_like_array(iota("int32", 3))
     Array([0, 0, 0], dtype=int32)
@@ -230,7 +230,7 @@ def slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """The elements from start up to limit on each axis, in strides.
+    """The elements from start up to limit on each axis, at intervals of the stride.
 
     >>> slice(iota("int32", 6), (1,), (6,), (2,))
     Array([1, 3, 5], dtype=int32)

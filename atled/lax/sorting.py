@@ -10,7 +10,7 @@ from atled.ops import shape, sorting
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """One array sorted along an axis, or several, by the first `num_keys` of them.
+    """An array sorted along an axis, or several arrays sorted together by the first `num_keys` of them.
 
     >>> from atled import lax
     >>> sort(lax.rev(lax.iota("int32", 3), (0,)))
@@ -25,7 +25,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Keys sorted along an axis, and values in the same order.
+    """The keys sorted along an axis, and the values permuted like them.
 
     >>> from atled import lax
     >>> sort_key_val(lax.rev(lax.iota("int32", 3), (0,)), lax.iota("int32", 3))

@@ -27,7 +27,7 @@ def padtype_to_pads(
     window_strides: Sequence[int],
     padding: str | Sequence[Sequence[int]],
 ) -> list[tuple[int, int]]:
-    """How much "SAME", "SAME_LOWER" or "VALID" pads before and after each axis.
+    """The (low, high) padding of each axis that "SAME", "SAME_LOWER" or "VALID" stands for.
 
     >>> padtype_to_pads((5,), (3,), (2,), "SAME")
     [(1, 1)]
@@ -52,7 +52,7 @@ def conv_shape_tuple(
     pads: str | Sequence[Sequence[int]],
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
-    """The shape of a convolution with batch and features first.
+    """The shape of the convolution of (batch, feature, *spatial) with a kernel (out, in, *spatial).
 
     >>> conv_shape_tuple((1, 3, 8), (5, 3, 3), (1,), [(0, 0)])
     (1, 5, 6)
@@ -141,7 +141,7 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The patches of a convolution on the feature axis: for each feature, all elements of its window.
+    """The windows of a convolution: at each output position, the feature axis holds all elements of the window.
 
     >>> import atled.numpy as jnp
     >>> conv_general_dilated_patches(jnp.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")[0]
@@ -172,8 +172,8 @@ def conv_general_dilated_local(
 ) -> Array:
     """A locally connected layer: a convolution with a separate kernel at each output position.
 
-    The spatial axes of `rhs` are those of the result, and its input features are those of `lhs`, each with all elements
-    of a window, as `conv_general_dilated_patches` returns them.
+    The spatial axes of `rhs` are those of the result; its input features are the elements of a window of `lhs`, in the
+    order in which `conv_general_dilated_patches` returns them.
 
     >>> import atled.numpy as jnp
     >>> kernels = jnp.array([[[1.0, 2.0], [0.0, 1.0]]])
@@ -198,5 +198,5 @@ def conv_general_dilated_local(
         )
     name = contraction.precision_name(precision)
     out = contraction.dot_general(patches, rhs, ((features,), (inputs,)), (tuple(places), tuple(windows)), name)
-    order = [*places, batch, features]  # the axes of the product, by their role
+    order = [*places, batch, features]  # the axis of the result that each axis of the product is
     return shape.transpose(out, [order.index(a) for a in range(t.ndim)])

@@ -1,7 +1,7 @@
 """Classification metrics: accuracy, precision, recall, IoU, confusion matrix.
 
-Predictions are integers or booleans of the shape of the labels, or scores with the classes along one more axis, the
-last: then the class with the highest score is predicted, the first one in case of ties, and none if a score is NaN.
+Predictions are integers or booleans of the shape of the labels, or scores with one more axis, the last, for the
+classes. The predicted class is that of the highest score: the first one in case of ties, and none if a score is NaN.
 With `threshold`, predictions are scores of the shape of the labels, and those above it are class 1.
 """
 
@@ -37,8 +37,8 @@ def _scores(name: str, scores: Any, labels: Any, classes: int | None = None) -> 
         needed = "2 or more" if classes is None else classes
         raise ValueError(
             errors.explained(
-                f"{name}: the last axis of scores is that of the classes, which must be {needed}; got {shown(scores)}.",
-                "scores[..., 0] for one score for each label, and threshold=…." if count == 1 else "",
+                f"{name}: the last axis of scores, of the classes, must have length {needed}; got {shown(scores)}.",
+                "scores[..., 0], one score for each label, and threshold=…." if count == 1 else "",
             )
         )
     return jnp.asarray(scores), labels
@@ -61,7 +61,7 @@ def _predicted(
         raise ValueError(
             errors.explained(
                 f"{name}: predictions for labels of the shape {labels.shape} must be "
-                + ("scores of that shape" if threshold is not None else "integers of it, or scores with an axis more")
+                + ("scores of that shape" if threshold is not None else "integers, or scores with one more axis")
                 + f"; got {shown(predictions)}.",
                 "" if threshold is not None else f"{name}(…, threshold=0.0) for one score for each label.",
             )
@@ -70,7 +70,7 @@ def _predicted(
 
 
 class _Share(Metric):
-    """The number of hits among all examples."""
+    """Base of metrics that are the fraction of hits among examples."""
 
     hits: Any
     count: Any
@@ -80,7 +80,7 @@ class _Share(Metric):
         return self.replace(hits=self.hits + hits, count=self.count + seen)  # type: ignore[attr-defined]
 
     def compute(self) -> Any:
-        """The fraction; NaN without examples."""
+        """The fraction of hits, or NaN without examples."""
         return ratio(self.hits, self.count)
 
 
@@ -134,13 +134,13 @@ class TopK(_Share):
 
 
 def _counted(places: Any, mask: Any, size: int) -> Any:
-    """How often each class occurs."""
+    """How often each class occurs where the mask is True."""
     places = jnp.where(mask & (places >= 0), places, size).reshape(-1)
     return jnp.zeros(size, "int64").at[places].add(1, mode="drop")
 
 
 def _out_of_range(predicted: Any, labels: Any, mask: Any, classes: int) -> Any:
-    """The number of predictions or labels out of range; "no prediction" is -1."""
+    """The number of examples with a prediction or label out of range; a prediction of -1, for no class, is in range."""
     is_bad = (labels < 0) | (labels >= classes) | (predicted < -1) | (predicted >= classes)
     return jnp.sum(is_bad & mask, dtype="int64")
 
@@ -193,7 +193,7 @@ class _ByClass(Metric):
         raise NotImplementedError
 
     def compute(self) -> Any:
-        """The average over classes, or a number for each with `average=None`; NaN without examples."""
+        """The average over classes, or with `average=None`, a number for each class; without examples, NaN."""
         above, below = self._quotient()
         otherwise = self.zero_division
         each = ratio(above, below, otherwise)
@@ -215,9 +215,10 @@ class _ByClass(Metric):
 class Precision(_ByClass):
     """Precision: the fraction of predictions of a class that are correct.
 
-    `Precision()` is about class 1 of two. For more classes, `average` is "macro", the mean over classes, "weighted",
-    the mean weighted by the number of labels, "micro", all classes counted together, or None, a number for each class.
-    `zero_division` is the value of a class that was never predicted: 0, or NaN, which leaves it out of the mean.
+    `Precision()` is the precision for class 1 of two. For more classes, `average` is "macro", the mean over classes,
+    "weighted", the mean weighted by the number of labels, "micro", all classes counted together, or None, a number for
+    each class. `zero_division` is the value of a class that was never predicted: 0, or NaN, which leaves it out of the
+    mean.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -233,7 +234,7 @@ class Precision(_ByClass):
 @formerly(classes="num_classes")
 @struct
 class Recall(_ByClass):
-    """Recall: the fraction of examples of a class that were predicted as such. Settings are those of `Precision`.
+    """Recall: the fraction of examples of a class that were predicted as such. The settings are those of `Precision`.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -248,7 +249,7 @@ class Recall(_ByClass):
 @formerly(classes="num_classes")
 @struct
 class F1(_ByClass):
-    """2 * precision * recall / (precision + recall). Settings are those of `Precision`.
+    """2 * precision * recall / (precision + recall). The settings are those of `Precision`.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -265,7 +266,7 @@ class F1(_ByClass):
 class IoU(_ByClass):
     """Intersection over union (IoU): correct predictions of a class over examples that are in it or predicted to be.
 
-    The mean over classes, unless `average` says otherwise. Settings are those of `Precision`.
+    By default, the mean over classes. The settings are those of `Precision`.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -318,7 +319,7 @@ class ConfusionMatrix(Metric):
                 errors.explained(
                     f"ConfusionMatrix: classes must be 0 or more and less than {self.num_classes}; {int(self.invalid)} "
                     "predictions or labels were not.",
-                    "where=labels != …, if they mark examples to ignore.",
+                    "where=labels != …, if such labels mark examples to ignore.",
                 )
             )
         return jnp.where(self.invalid > 0, -1, self.counts)

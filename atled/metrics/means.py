@@ -39,13 +39,13 @@ class Mean(Metric):
         return self.replace(total=self.total + jnp.sum(values), weight=self.weight + jnp.sum(counts))  # type: ignore[attr-defined]
 
     def compute(self) -> Any:
-        """The mean; NaN if the weights are 0."""
+        """The mean, or NaN if the sum of the weights is 0."""
         return ratio(self.total, self.weight)
 
 
 @struct
 class Perplexity(Mean):
-    """exp of the mean cross entropy of tokens.
+    """exp(mean cross entropy of the tokens).
 
     For losses that are already computed, `jnp.exp(metrics.Mean().update(losses).compute())` is the same.
 
@@ -61,7 +61,7 @@ class Perplexity(Mean):
         return self._plus(values.astype("float64"), mask_of("Perplexity", where, values.shape).astype("float64"))
 
     def compute(self) -> Any:
-        """exp(mean); NaN without tokens."""
+        """exp(mean), or NaN without tokens."""
         return jnp.exp(Mean.compute(self))
 
 
@@ -69,8 +69,8 @@ class Perplexity(Mean):
 class R2(Metric):
     """1 - sum((target - prediction)**2) / sum((target - mean of targets)**2), over all elements.
 
-    NaN for fewer than two targets. If all targets are equal, 1 if all predictions are exact, else 0. Means and
-    deviations are merged without cancellation, also for targets far from 0.
+    The result is NaN for fewer than two targets. If all targets are equal, it is 1 for exact predictions, else 0. Means
+    and deviations are merged without cancellation, also for targets far from 0.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -100,7 +100,7 @@ class R2(Metric):
         return self.merge(type(self)(count=count, mean=mean, spread=spread, error=error))
 
     def merge(self, other: Self) -> Self:
-        """The metric of the examples of both."""
+        """The metric of the examples of both metrics."""
         self._check(other)
         return self._joined(lambda of: of(self) + of(other))
 

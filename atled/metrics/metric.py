@@ -54,7 +54,7 @@ class Metric:
 
     def compute(self) -> Any:
         """The value of the metric."""
-        raise NotImplementedError(f"{type(self).__name__}: a metric must define compute (before 0.1, result).")
+        raise NotImplementedError(f"{type(self).__name__}: a metric must define compute (result before 0.1).")
 
     def merge(self, other: Self) -> Self:
         """The combination of this metric and another one."""
@@ -65,14 +65,14 @@ class Metric:
         return self.merge(other)
 
     def reduce(self, axis_name: Any) -> Self:
-        """The metric of all parts along a named axis, in `shard_map`, `pmap` or `vmap`; the same for all of them."""
+        """The metric merged over a named axis of `shard_map`, `pmap` or `vmap`; all positions get the same one."""
         return tree.map(lambda x: lax.psum(x, axis_name), self)
 
     def gather(self) -> Self:
         """The metric merged over all processes, each with its own batches; all of them must call it.
 
         With one process, the result is the metric itself. A metric whose arrays are sharded over the devices of all
-        processes already includes their batches, and raises.
+        processes already includes their batches; gathering it raises.
         """
         if any([not getattr(x, "is_fully_addressable", True) for x in tree.leaves(self)]):
             raise ValueError(
@@ -129,7 +129,7 @@ def number(name: str, what: str, x: Any) -> Any:
 
 
 def integers(name: str, what: str, x: Any, shape: tuple[int, ...] | None = None) -> Any:
-    """Integers or booleans, as int64, of a shape if one is given."""
+    """Integers or booleans as int64; raises for other dtypes, or another shape than a given one."""
     if not is_array_like(x) or type_of(x).kind not in "iub":
         raise TypeError(
             errors.explained(f"{name}: the {what} must be integers; got {shown(x)}.", f"{what}.astype('int32').")
@@ -140,7 +140,7 @@ def integers(name: str, what: str, x: Any, shape: tuple[int, ...] | None = None)
 
 
 def ratio(over: Any, under: Any, otherwise: Any = np.nan) -> Any:
-    """A quotient in float64, with a default for 0 / 0 and n / 0."""
+    """over / under in float64, and `otherwise` where `under` is 0."""
     under = jnp.asarray(under).astype("float64")
     safe = jnp.where(under == 0, 1, under)
     return jnp.where(under == 0, otherwise, jnp.asarray(over).astype("float64") / safe)

@@ -1,7 +1,8 @@
 """Ranking metrics: exact areas under the ROC and precision-recall curves, with ties.
 
-For each threshold, examples with scores at or above it are predicted positive. Examples with equal scores are taken
-together: the curve goes straight through them for `auc`, and has no point among them for `average_precision`.
+For each threshold, examples with scores at or above it are predicted positive. Examples with equal scores share one
+threshold; the curve of `auc` is a straight line over them, and the curve of `average_precision` has one point for all
+of them.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from atled.metrics.metric import Metric, integers, mask_of, number, ratio
 def auc(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None) -> Array:
     """The area under the ROC curve: the probability that a positive example scores higher than a negative one.
 
-    Equal scores count half. NaN without positives or without negatives, if a score is NaN, or a label is not 0 or 1.
-    All axes are treated as examples.
+    Pairs with equal scores count half. The result is NaN without positives or negatives, if a score is NaN, or if a
+    label is not 0 or 1. All axes count as examples.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -35,7 +36,7 @@ def auc(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None)
 def average_precision(scores: ArrayLike, labels: ArrayLike, *, where: ArrayLike | None = None) -> Array:
     """The mean of the precision over thresholds, weighted by the increase in recall at each.
 
-    NaN without positives, if a score is NaN, or a label is not 0 or 1. All axes are treated as examples.
+    The result is NaN without positives, if a score is NaN, or if a label is not 0 or 1. All axes count as examples.
 
     >>> from atled import metrics
     >>> import atled.numpy as jnp
@@ -77,7 +78,8 @@ def _as_floats(name: str, scores: Any, mask: Any) -> Any:
 def _curve(scores: Any, labels: Any, mask: Any) -> tuple[Any, ...]:
     """True and false positives at each example in order of decreasing score, and at the previous threshold.
 
-    Also whether an example is the last one with its score, and whether any score is NaN. Masked-out examples come last.
+    Also returns whether an example is the last one with its score, and whether any score is NaN. Masked-out examples
+    come last.
     """
     is_spoilt = jnp.any(mask & jnp.isnan(scores))
     order = jnp.lexsort((-scores, ~mask))
@@ -125,7 +127,7 @@ class _Store(Metric):
             object.__setattr__(self, "count", jnp.zeros((), "int64"))
 
     def update(self, scores: Any, labels: Any, *, where: Any = None) -> Self:
-        """The store including these scores, and labels 0 or 1 of the same shape."""
+        """The metric including these scores, and labels 0 or 1 of the same shape."""
         name = type(self).__name__
         scores, labels, mask = _examples(name, scores, labels, where)
         store_dtype = dtypes.canonical(self.dtype)
@@ -140,7 +142,7 @@ class _Store(Metric):
         return self._with(scores, labels, mask)
 
     def _with(self, scores: Any, labels: Any, mask: Any) -> Self:
-        """The store with more examples appended; those that do not fit are only counted."""
+        """The metric with more examples appended; examples that do not fit are only counted."""
         at = jnp.where(mask, self.count + jnp.cumsum(mask.astype("int64")) - 1, self.size)
         return self.replace(  # type: ignore[attr-defined]
             scores=self.scores.at[at].set(scores.astype(self.dtype), mode="drop"),
@@ -153,13 +155,13 @@ class _Store(Metric):
         return jnp.arange(self.size) < self.count
 
     def merge(self, other: Self) -> Self:
-        """The store of the examples of both."""
+        """The metric of the examples of both metrics."""
         self._check(other)
         merged = self._with(other.scores, other.labels, other._is_kept)
         return merged.replace(count=self.count + other.count)  # type: ignore[attr-defined]
 
     def reduce(self, axis_name: Any) -> Self:
-        """The store of all parts along a named axis, with their examples concatenated."""
+        """The metric merged over a named axis, with all examples concatenated."""
         is_mine = jnp.arange(lax.axis_size(axis_name)) == lax.axis_index(axis_name)
         counts = lax.psum(jnp.where(is_mine, self.count, 0), axis_name)
         before = jnp.sum(jnp.where(jnp.arange(len(counts)) < lax.axis_index(axis_name), counts, 0))
@@ -171,7 +173,7 @@ class _Store(Metric):
         )
 
     def _finished(self, value: Any) -> Any:
-        """A result, if all examples fit: else an error, or NaN in compiled code."""
+        """The value, if all examples fit; otherwise raises, or gives NaN in compiled code."""
         if not isinstance(self.count, Tracer) and jnp.any(self.count > self.size):
             name = type(self).__name__
             raise ValueError(
@@ -213,5 +215,5 @@ class AveragePrecision(_Store):
     """
 
     def compute(self) -> Any:
-        """The area."""
+        """The average precision."""
         return self._finished(_precision(self.scores, self.labels, self._is_kept))

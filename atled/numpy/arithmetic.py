@@ -1,4 +1,4 @@
-"""NumPy's division, powers, divisors and parts of numbers."""
+"""NumPy's functions for division, powers, common divisors, and the parts of a number (`modf`, `frexp`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _float_floor_divide(x: Any, y: Any) -> Any:
     nearest = elementary.floor(quotient)
     nearest = ew.select(ew.gt(ew.sub(quotient, nearest), 0.5), ew.add(nearest, 1), nearest)
     plain = ew.div(x, y)
-    nearest = ew.select(ew.eq(quotient, 0), ew.mul(plain, 0), nearest)  # preserves the sign of zero
+    nearest = ew.select(ew.eq(quotient, 0), ew.mul(plain, 0), nearest)  # a zero quotient keeps its sign
     is_plain = ew.logical_or(ew.eq(y, 0), ew.logical_not(elementary.is_finite(x)))
     nearest = ew.select(is_plain, plain, nearest)
     # finite / infinite is a signed zero, as the array API standard says; Python gives -1
@@ -86,7 +86,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     is_off = ew.logical_and(ew.ne(left, 0), ew.ne(ew.lt(left, 0), ew.lt(y, 0)))
     out = ew.select(is_off, ew.add(left, y), left)
     if type_of(x).kind == "f":  # a zero result takes the sign of the divisor
-        held = bind(ew.StopGradient(), out)  # so that the derivative there is the same as nearby
+        held = bind(ew.StopGradient(), out)  # out - held is zero, but its derivative is that of out
         zero = ew.select(ew.lt(y, 0), ew.neg(ew.sub(held, out)), ew.sub(out, held))
         out = ew.select(ew.eq(out, 0), zero, out)
     return out
@@ -145,7 +145,7 @@ def _integer_power(x: Any, n: int) -> Any:
 @library_function
 def _power(x1: Any, x2: Any) -> Any:
     types = [operand_type("power", x) for x in (x1, x2)]
-    if types[1].kind in "biu" and types[0].kind in "fc":  # an integer exponent is kept exact
+    if types[1].kind in "biu" and types[0].kind in "fc":  # an integer exponent does not widen x1
         x, y = broadcast("power", [x1, x2])
         return (
             elementary.pow(x, conversion.convert(y, type_of(x).dtype))
@@ -163,7 +163,7 @@ def _float_power(x1: Any, x2: Any) -> Any:
 
 
 def _power_of_integers(x: Any, y: Any) -> Any:
-    """Power by repeated squaring; a negative exponent gives zero except for bases 1 and -1."""
+    """x ** y for integers, by repeated squaring; a negative exponent gives zero except for bases 1 and -1."""
     t = type_of(x)
     dtype = t.dtype
     one, zero = np.ones((), dtype), np.zeros((), dtype)
@@ -188,7 +188,7 @@ def _power_of_integers(x: Any, y: Any) -> Any:
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 ** x2. A Python integer as exponent becomes repeated multiplication.
+    """x1 ** x2. If the exponent is a Python integer, the power is computed by repeated multiplication.
 
     >>> power(np.float32(3.0), 2)
     Array(9., dtype=float32)
@@ -248,11 +248,11 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     dtype = type_of(x).dtype
     wide = dtype if dtypes.bits(dtype) >= 32 else dtypes.float32
     x, y = conversion.convert(x, wide), conversion.convert(n, wide)
-    reach = 3.0 * {32: 100, 64: 733}[dtypes.bits(wide)]  # beyond, every number overflows or becomes zero
+    reach = 3.0 * {32: 100, 64: 733}[dtypes.bits(wide)]  # with a larger exponent, every x overflows or underflows
     y = ew.clamp(np.asarray(-reach, wide), y, np.asarray(reach, wide))
     third = elementary.floor(ew.div(y, 3.0))
     rest = ew.sub(y, ew.add(third, third))
-    for exponent in (third, third, rest):  # each a number: the product overflows only if the result does
+    for exponent in (third, third, rest):  # no 2**exponent overflows
         x = ew.mul(x, elementary.power_of_two(exponent))
     return conversion.convert(x, dtype)
 
@@ -311,7 +311,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     t = type_of(x)
     if t.kind not in "iu":
         raise TypeError(f"gcd: integers are needed; got {t}.")
-    if t.kind == "i":  # the magnitude of the lowest number is only an unsigned one
+    if t.kind == "i":  # abs(the lowest integer) fits only into the unsigned dtype
         x, y = (conversion.convert(elementary.absolute(v), f"u{t.dtype.name}") for v in (x, y))
     dims = broadcast_shapes(type_of(x).shape, type_of(y).shape)
     from atled.higher_order.while_loop import while_loop
@@ -325,7 +325,7 @@ def _goes_on(pair: Any) -> Any:
 
 
 def _euclid(pair: Any) -> Any:
-    """One step of Euclid's algorithm, for the elements that are not at its end."""
+    """One step of Euclid's algorithm; pairs whose remainder is already zero stay unchanged."""
     x, y = pair
     is_done = ew.eq(y, 0)
     return ew.select(is_done, x, y), ew.select(is_done, 0, elementary.rem(x, _not_zero(y)))

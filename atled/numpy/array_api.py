@@ -20,7 +20,7 @@ _NAMES = (
 
 
 class NamespaceInfo:
-    """The library's answers to the inspection functions of the array API standard.
+    """The inspection functions of the array API standard for `atled.numpy`: dtypes, devices and capabilities.
 
     >>> info = NamespaceInfo()
     >>> info.default_dtypes()["real floating"], list(info.dtypes(kind="complex floating"))
@@ -28,15 +28,15 @@ class NamespaceInfo:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """The capabilities; data-dependent shapes are supported, outside of jit and vmap."""
+        """The supported features and limits, by name; data-dependent shapes work outside of jit and vmap."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}  # 64, as in NumPy
 
     def default_device(self) -> Any:
-        """The device of new arrays."""
+        """The device on which arrays are created by default."""
         return client.default_device()
 
     def devices(self) -> tuple[Any, ...]:
-        """The devices of this process on which arrays can be created, of all platforms."""
+        """All devices of this process, of every platform."""
         return tuple([d for c in client.clients().values() for d in c.local_devices()])
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class NamespaceInfo:
         return {name: _dtypes.default(kind) for name, kind in kinds.items()}
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
-        """The dtypes of the standard by name: all, or those of one or several kinds; every device supports them."""
+        """The dtypes of the standard by name: all, or those of the given kinds; every device supports all of them."""
         by_name = {name: _dtypes.canonical(name) for name in _NAMES}
         if kind is None:
             return by_name

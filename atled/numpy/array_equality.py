@@ -1,4 +1,4 @@
-"""Whether whole arrays are the same."""
+"""Comparisons of whole arrays: `array_equal`, `array_equiv`, `allclose`."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _OPERANDS = (Array, np.ndarray, np.generic, int, float, complex, Literal)
 
 
 def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False, is_equality: bool = False) -> Any:
-    """A binary operator; defers to operands of foreign classes (NotImplemented)."""
+    """A binary operator method that applies f, or returns NotImplemented for operands of other classes."""
     refused = (list, tuple) if is_equality else (list, tuple, str, type(None))
     if is_reflected:
 
@@ -59,7 +59,7 @@ def _operator(f: Callable[[Any, Any], Any], is_reflected: bool = False, is_equal
 
 
 def _deferred(f: Callable[[Any, Any], Any], x: Any, y: Any, refused: tuple[Any, ...]) -> Any:
-    """Defer to the reflected operator of the other operand, unless it is known to have none."""
+    """Return NotImplemented, so that Python tries the reflected operator; raise if the operand's class has none."""
     number = int(isinstance(x, Array))
     if hasattr((x, y)[number], "__jax_array__"):
         return f(unwrapped(x), unwrapped(y))
@@ -121,10 +121,10 @@ _ROWS = 64  # the number of elements that one program extracts at a time
 
 
 def _rows(x: Any) -> Any:
-    """Iterates over the elements of a long array, which are extracted lazily."""
+    """Iterate over the elements of a long array, extracting `_ROWS` at a time."""
     count, is_cut = x.shape[0], x.type.kind != "k" and not isinstance(x, Tracer)
     for start in range(0, count, _ROWS):
-        if is_cut and start and start + _ROWS <= count:  # the first elements are extracted without compiling a program
+        if is_cut and start and start + _ROWS <= count:  # a program for full chunks after the first one
             starts = [np.int32(start), *[np.int32(0)] * (x.ndim - 1)]
             yield from splitting.unstack(bind(DynamicSlice((_ROWS, *x.shape[1:])), x, *starts))
         else:
@@ -194,7 +194,7 @@ def _dot(self: Any, b: Any, *, precision: Any = None, preferred_element_type: An
 
 
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:
-    numpy: Any = sys.modules["atled.numpy"]  # which imports this file
+    numpy: Any = sys.modules["atled.numpy"]  # not imported at the top: it imports this file
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", numpy.__array_api_version__):
         raise ValueError(
             f"__array_namespace__: the array API standard is followed up to {numpy.__array_api_version__}; "
@@ -229,11 +229,11 @@ def install() -> None:
         "__round__": lambda self, n=0: rounding.round(self, n),
         "__array_namespace__": _namespace,
         "at": _property(at_updates.at, "Functional updates: `x.at[i].set(v)` is x with x[i] replaced."),
-        "T": _property(shapes.transpose, "The axes in reverse order."),
-        "mT": _property(shapes.matrix_transpose, "The last two axes exchanged."),
+        "T": _property(shapes.transpose, "The array with its axes in reverse order."),
+        "mT": _property(shapes.matrix_transpose, "The array with its last two axes exchanged."),
         "real": _property(elementwise.real, "The real part."),
         "imag": _property(elementwise.imag, "The imaginary part."),
-        "flat": _property(lambda self: iter(shapes.ravel(self)), "The elements, one by one."),
+        "flat": _property(lambda self: iter(shapes.ravel(self)), "An iterator over the elements in row-major order."),
         "reshape": _reshape,
         "transpose": _transpose,
         "ravel": _flatten,

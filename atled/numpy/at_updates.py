@@ -59,7 +59,7 @@ def _update(
 
 
 def _may_miss(p: Plan, spec: Sequence[Entry]) -> bool:
-    """Whether a position is a run-time value that was not bounds-checked."""
+    """Whether an index entry is a run-time scalar that was not bounds-checked."""
     return any(e.kind == POINT and e.a != 1 for e in spec)
 
 
@@ -73,7 +73,7 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 
 @library_function(static=("combine",))
 def _update_mask(x: Any, mask: Any, value: Any, combine: str) -> Any:
-    """Write one value for all positions, through a mask over the leading axes."""
+    """x with a value written, or combined, wherever a mask over its leading axes is true."""
     t = type_of(x)
     value = broadcast_to(cast(value, t.dtype), t.shape)
     wide = shape.broadcast(mask, t.shape, tuple(range(type_of(mask).ndim)))
@@ -104,7 +104,7 @@ class _At:
 
 
 def _writer(name: str, combine: str, doc: str, after: Any = None, before: Any = None) -> Any:
-    """A method that writes values; with `after`, into an array of ones, which is then combined with the original."""
+    """A method that writes values; with `after`, it writes into an array of ones y instead, and returns after(x, y)."""
 
     def write(
         self: Any,
@@ -167,15 +167,15 @@ class _Place:
         except Exception as error:
             raise errors.for_user(error)  # noqa: B904
 
-    set = _writer("set", "set", "The array with these places overwritten.")
-    add = _writer("add", "add", "The array with values added; repeated indices add up.")
-    multiply = _writer("multiply", "mul", "The array with places multiplied.")
+    set = _writer("set", "set", "The array with x[index] replaced by the values.")
+    add = _writer("add", "add", "The array with the values added at the index; repeated indices add up.")
+    multiply = _writer("multiply", "mul", "The array with x[index] multiplied by the values.")
     mul = multiply
-    min = _writer("min", "min", "The array with the smaller of old and new.")
-    max = _writer("max", "max", "The array with the larger of old and new.")
-    subtract = _writer("subtract", "add", "The array with values subtracted.", before=lambda v: -asarray(v))
-    divide = _writer("divide", "mul", "The array with places divided.", lambda x, factors: x / factors)
-    power = _writer("power", "mul", "The array with places raised to a power.", lambda x, factors: x**factors)
+    min = _writer("min", "min", "The array with x[index] replaced by its minimum with the values.")
+    max = _writer("max", "max", "The array with x[index] replaced by its maximum with the values.")
+    subtract = _writer("subtract", "add", "The array with x[index] minus the values.", before=lambda v: -asarray(v))
+    divide = _writer("divide", "mul", "The array with x[index] divided by the values.", lambda x, factors: x / factors)
+    power = _writer("power", "mul", "The array with x[index] raised to the values.", lambda x, factors: x**factors)
 
     def apply(
         self,
@@ -186,7 +186,7 @@ class _Place:
         mode: str | None = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        """The array with a function applied at the index."""
+        """The array with x[index] replaced by func(x[index])."""
         options = (mode, unique_indices, indices_are_sorted, None, wrap_negative_indices)
         if is_mask(self.index):
             new = func(self.x) if isinstance(self.index, Tracer) else func(self.x)[self.index]
@@ -210,7 +210,7 @@ class _Place:
         index = self.index
         if not wrap_negative_indices:
             index = _counted_from_zero(index, self.x.shape, MODES[mode] != "fill")
-        if mode is not None:  # a known index becomes an operand here, so that the mode applies to it
+        if mode is not None:  # a static index would be bounds-checked, without the mode
             index = tuple([_as_data(e) for e in (index if isinstance(index, tuple) else (index,))])
         fill = fill_value.item() if isinstance(fill_value, (Array, np.ndarray, np.generic)) else fill_value
         values = take_index(self.x, index, MODES[mode], fill, unique_indices, indices_are_sorted)
@@ -236,7 +236,7 @@ def _counted_from_zero(index: Any, dims: Sequence[int], is_clipped: bool) -> Any
 
 
 def _as_data(e: Any) -> Any:
-    """A known integer as an array, so that it is not checked but handled by the mode."""
+    """A static integer index as an array: out of bounds, it is not an error but subject to the mode."""
     if isinstance(e, (int, np.integer)) and not isinstance(e, (bool, np.bool_)):
         return asarray(np.asarray(e, np.int64 if abs(int(e)) > 2**31 - 1 else np.int32))
     return asarray(e) if isinstance(e, (np.ndarray, list)) and np.asarray(e).dtype.kind in "iu" else e
@@ -252,7 +252,7 @@ _OUTSIDE = object()
 
 
 def _checked(index: Any, dims: Sequence[int], mode: str | None) -> Any:
-    """The index of a write; _OUTSIDE if a known integer is out of bounds, so that the write is dropped."""
+    """The index of a write; _OUTSIDE if a static integer is out of bounds and the write is dropped."""
     if index.__class__ is int and dims and -dims[0] <= index < dims[0]:
         return index
     entries = index if isinstance(index, tuple) else (index,)

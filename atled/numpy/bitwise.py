@@ -31,7 +31,7 @@ def _shift(x: Any, y: Any, op: Callable[[Any, Any], Any]) -> Any:
     """A shift that gives zero, as in NumPy, if the distance is at least the bit width."""
     dtype = type_of(x).dtype
     width = dtypes.bits(dtype)
-    if dtypes.is_integer(dtype) and not dtypes.holds(dtype, width):  # then no distance can be that long
+    if dtypes.is_integer(dtype) and not dtypes.holds(dtype, width):  # width exceeds every value of dtype
         return op(x, y)
     return ew.select(ew.ge(y, width), np.zeros((), dtype), op(x, y))
 
@@ -116,7 +116,7 @@ def _packbits(x: Any, axis: int, bitorder: str) -> Any:
 
 
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Pack bools along an axis into bytes, eight in each; the last one is filled with zeros.
+    """Pack bools along an axis into bytes, eight in each; the last byte is padded with zeros.
 
     >>> import atled.numpy as jnp
     >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 1, 1, 1]))
@@ -146,7 +146,7 @@ def _unpackbits(x: Any, axis: int, count: int | None, bitorder: str) -> Any:
 
 
 def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
-    """The bits of bytes along an axis, as zeros and ones; `count` is how many, or if negative, how many to drop.
+    """The bits of bytes along an axis, as zeros and ones: the first `count`, or all but the last -count if negative.
 
     >>> import atled.numpy as jnp
     >>> jnp.unpackbits(jnp.array([5], dtype="uint8"))

@@ -79,7 +79,7 @@ def _stack(arrays: list[Any], axis: int, dtype: Any) -> Any:
     if any(type_of(x).shape != first.shape for x in xs):
         raise ValueError(
             f"stack: arrays must have the same shape; got {', '.join(str(type_of(x)) for x in xs)}."
-            "\n  try: concatenate to join them along an axis they have, or pad the shorter ones."
+            "\n  try: concatenate to join them along an existing axis, or pad the shorter ones."
         )
     at = check_axis("stack", axis, first.ndim + 1)
     dims = (*first.shape[:at], 1, *first.shape[at:])

@@ -1,4 +1,4 @@
-"""NumPy's constants, and names of NumPy itself."""
+"""NumPy's constants, and `dtype` and `ComplexWarning`, which are NumPy's own objects."""
 
 import math
 

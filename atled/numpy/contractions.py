@@ -1,4 +1,4 @@
-"""Products that sum over axes: dot, matmul, tensordot, einsum and their relatives."""
+"""Products that sum over axes (dot, matmul, tensordot, einsum, ...), kron, cross, and diagonals."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def _product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, resul
 
 
 def _transposed(s: ArrayType, t: ArrayType) -> str:
-    """The hint for two matrices whose shapes do not match: to transpose one of them, if that helps."""
+    """The hint for two matrices whose shapes do not match: transpose the one whose transpose fits, else einsum."""
     for number, fits in ((1, s.shape[-1] == t.shape[-1]), (0, s.ndim > 1 and s.shape[-2] == t.shape[-min(t.ndim, 2)])):
         operand = (s, t)[number]
         if fits and operand.ndim > 1:
             line = error_hints.with_operand(number, "{}.T" if operand.ndim == 2 else "{}.mT", "matmul")
             return line or f"the transpose of {operand}, x.mT."
-    return "the transpose of one of them, or einsum, which names the axes."
+    return "the transpose of one operand, or einsum, which names the axes."
 
 
 @library_function(static=(*_STATIC, "out_sharding"))
@@ -82,8 +82,8 @@ def _matmul(x: Any, y: Any, lead: tuple[int, ...], precision: Any, result: Any) 
     s, t = type_of(x), type_of(y)
     is_row, is_column = s.ndim == 1, t.ndim == 1
     x_lead, y_lead = s.shape[:-2], t.shape[:-2]
-    # axes of one operand only are free; axes of both are batched; axes of length one are dropped and restored at the
-    # end
+    # leading axes of both operands are batch axes, those of one operand are free; those of length one are dropped here
+    # and restored at the end
     n = len(lead)
     x_lead, y_lead = ((1,) * (n - len(v)) + v for v in (x_lead, y_lead))
     x_keep = [i for i in range(n) if x_lead[i] != 1]
@@ -95,7 +95,7 @@ def _matmul(x: Any, y: Any, lead: tuple[int, ...], precision: Any, result: Any) 
     contracting = ((len(x_keep) + len(x_core) - 1,), (len(y_keep),))
     batch = ([x_keep.index(i) for i in shared], [y_keep.index(i) for i in shared])
     out = _product(x, y, contracting, batch, precision, result)
-    # axes of the product: shared, only of x, row, only of y, column
+    # axes of the product: batch axes, free axes of x, rows, free axes of y, columns
     x_only = [i for i in x_keep if i not in shared]
     y_only = [i for i in y_keep if i not in shared]
     row = [] if is_row else ["row"]
@@ -293,7 +293,7 @@ def einsum(
 ) -> Array:  # fmt: skip
     """Sums of products in Einstein notation; several operands are contracted along an inexpensive path.
 
-    `_dot_general` takes the place of `lax.dot_general`: libraries for JAX pass one that quantizes.
+    `_dot_general` replaces `lax.dot_general`: quantization libraries for JAX pass their own.
 
     >>> einsum("ij,jk->ik", np.eye(2, dtype="float32"), np.ones((2, 2), "float32"))
     Array([[1., 1.],
@@ -341,7 +341,7 @@ def _along_path(
     inputs, output = parse_einsum(subscripts, [type_of(x) for x in xs])
     if len(xs) <= 2:
         return _contract(xs, inputs, output, precision, result, product)
-    import opt_einsum  # needed only to find a path, and only when there is a choice
+    import opt_einsum  # imported here: only three or more operands need a path
 
     text = f"{','.join(inputs)}->{output}"
     shapes = [type_of(x).shape for x in xs]
@@ -440,7 +440,7 @@ def _contract(
         out = product(x, y, (at(a, summed), at(b, summed)), (at(a, batch), at(b, batch)), precision, result)
         text = "".join([*batch, *[c for c in a if c not in both], *[c for c in b if c not in both]])
     missing = [c for c in output if c not in text]
-    if missing:  # labels whose axes all had length one
+    if missing:  # labels of broadcast axes, which have length one in every operand
         out = shape.reshape(out, (*type_of(out).shape, *[1] * len(missing)))
         text += "".join(missing)
     out = shape.transpose(out, [text.index(c) for c in output])
@@ -448,7 +448,7 @@ def _contract(
 
 
 def _unstretch(x: Any, text: str, sizes: dict[str, int]) -> tuple[Any, str]:
-    """Drop axes of length one that other operands broadcast."""
+    """Drop axes of length one whose label has another length in another operand."""
     dims = type_of(x).shape
     axes = [i for i, c in enumerate(text) if not (dims[i] == 1 and sizes[c] != 1)]
     return shape.reshape(x, [dims[i] for i in axes]), "".join(text[i] for i in axes)
@@ -485,7 +485,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     )
 
 
-# -- made of products -------------------------------------------------------------------------------------------------
+# -- functions built on products, and diagonals ------------------------------------------------------------------------
 
 
 @library_function
@@ -537,7 +537,7 @@ def cross(
 
 @library_function(static=("offset", "axis1", "axis2"))
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """A diagonal over two axes, as the last axis.
+    """The diagonal of the matrices on two axes; it is the last axis of the result.
 
     >>> diagonal(asarray([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int32)

@@ -70,7 +70,7 @@ def _filled(dims: tuple[int, ...], dtype: Any, value: Any, weak: bool = False) -
 
 
 def _filled_keys(dims: tuple[int, ...], word: int) -> Any:
-    """An array of random keys, all with the same words."""
+    """An array of equal random keys, whose two 32-bit words are both `word`."""
     return bind(random.WrapKey(), shape.full(ArrayType((*dims, 2), dtypes.uint32), word))
 
 
@@ -397,9 +397,7 @@ def _no_array(x: Any) -> str:
 def _lengths(a: Any) -> str:
     """The shape of nested lists, as deep as they are regular."""
     lengths = [str(len(x)) if isinstance(x, (list, tuple)) else "a number" for x in a]
-    return (
-        "lengths " + " and ".join(dict.fromkeys(lengths)) if len(set(lengths)) > 1 else "lists that differ further in"
-    )
+    return "lengths " + " and ".join(dict.fromkeys(lengths)) if len(set(lengths)) > 1 else "inner lists that differ"
 
 
 def _from_sequence(a: Any, wanted: Any) -> Any:
@@ -471,7 +469,7 @@ def array(
     object: Any, dtype: DTypeLike | None = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *,
     device: Any = None, out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:  # fmt: skip
-    """An array from values, copied unless `copy` is False, so that either may be donated.
+    """An array from values; the data is copied unless `copy` is False, so the original may be donated.
 
     >>> array([1.0, 2.0])
     Array([1., 2.], dtype=float32)
@@ -486,7 +484,7 @@ def array(
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
-    """A copy, so that one of the two may be donated.
+    """A copy with its own buffer: the array or the copy may be donated without affecting the other.
 
     >>> copy(array([1, 2]))
     Array([1, 2], dtype=int32)
@@ -557,7 +555,7 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
     if t.kind == "k" or target_dtype is dtypes.key_dtype:
         if t.dtype is target_dtype and isinstance(x, Array):
             return x
-        raise TypeError("astype: random keys cannot be converted; random.key_data(key) gives their bits.")
+        raise TypeError("astype: random keys cannot be converted; random.key_data(key) returns their bits.")
     if t.dtype is target_dtype and not t.weak and isinstance(x, Array):
         return located(x, device)
     return located(_convert(x, target_dtype), device)
@@ -568,7 +566,7 @@ def _convert(x: Any, dtype: Any) -> Any:
     return converted(x, dtype)
 
 
-# -- counting ---------------------------------------------------------------------------------------------------------
+# -- diagonals --------------------------------------------------------------------------------------------------------
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:  # noqa: N803

@@ -36,7 +36,7 @@ def _cumulative(name: str, op: Any, doc: str, fill: Any = None):
 cumsum = _cumulative(
     "cumsum",
     cumulative.cumsum,
-    """Sums of the elements so far, of the flat array or along an axis.
+    """Cumulative sums of the flattened array, or along an axis.
 
     >>> import atled.numpy as jnp
     >>> cumsum(jnp.array([3, 1, 2]))
@@ -46,7 +46,7 @@ cumsum = _cumulative(
 cumprod = _cumulative(
     "cumprod",
     cumulative.cumprod,
-    """Products of the elements so far, of the flat array or along an axis.
+    """Cumulative products of the flattened array, or along an axis.
 
     >>> import atled.numpy as jnp
     >>> cumprod(jnp.array([3, 1, 2]))
@@ -56,7 +56,7 @@ cumprod = _cumulative(
 nancumsum = _cumulative(
     "nancumsum",
     cumulative.cumsum,
-    """Like `cumsum`, with NaN as zero.
+    """Like `cumsum`, with NaN treated as zero.
 
     >>> import atled.numpy as jnp
     >>> nancumsum(jnp.array([2.0, jnp.nan, 4.0]))
@@ -67,7 +67,7 @@ nancumsum = _cumulative(
 nancumprod = _cumulative(
     "nancumprod",
     cumulative.cumprod,
-    """Like `cumprod`, with NaN as one.
+    """Like `cumprod`, with NaN treated as one.
 
     >>> import atled.numpy as jnp
     >>> nancumprod(jnp.array([2.0, jnp.nan, 4.0]))
@@ -109,7 +109,7 @@ def _cumulative_with_start(
     t = operand_type(name, x)
     if axis is None:
         if t.ndim != 1:
-            raise ValueError(f"{name}: an axis is needed for {t}.")
+            raise ValueError(f"{name}: an axis is needed for arrays that are not 1-d; got {t}.")
         axis = 0
     at = check_axis(name, axis, t.ndim)
     out = f(x, axis=at, dtype=dtype)

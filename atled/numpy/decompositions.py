@@ -188,7 +188,7 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 
 @library_function
 def eig(a: ArrayLike) -> EigResult:
-    """Eigenvalues and eigenvectors of a square matrix. Unlike NumPy's they are always complex.
+    """Eigenvalues and eigenvectors of a square matrix. Unlike in NumPy, they are always complex.
 
     >>> import atled.numpy as jnp
     >>> values, vectors = eig(jnp.array([[0.0, -1.0], [1.0, 0.0]]))  # a quarter turn
@@ -201,7 +201,7 @@ def eig(a: ArrayLike) -> EigResult:
 
 @library_function
 def eigvals(a: ArrayLike) -> Array:
-    """The eigenvalues of a square matrix. Unlike NumPy's they are always complex.
+    """The eigenvalues of a square matrix. Unlike in NumPy, they are always complex.
 
     >>> eigvals(np.asarray([[0.0, 1.0], [1.0, 0.0]], "float32")).real.sort().round()
     Array([-1.,  1.], dtype=float32)

@@ -34,7 +34,7 @@ def difference(x: Any, axis: int) -> Any:
 def diff(
     a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
 ) -> Array:
-    """The n-th differences of neighbours along an axis; `prepend` and `append` add values first.
+    """The n-th differences of neighbours along an axis, of the array with `prepend` and `append` at its ends.
 
     >>> import atled.numpy as jnp
     >>> diff(jnp.array([1.0, 4.0, 9.0]))
@@ -61,7 +61,7 @@ def diff(
 
 @library_function
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
-    """Differences of neighbours in the flattened array, with values added at both ends.
+    """Differences of neighbours in the flattened array, between the values `to_begin` and `to_end`.
 
     >>> import atled.numpy as jnp
     >>> ediff1d(jnp.array([1, 4, 9]), to_begin=0)
@@ -69,7 +69,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     """
     t = operand_type("ediff1d", ary)
     if t.kind == "b":
-        raise TypeError(f"ediff1d: bools have no difference; got {t}.\n  try: diff(x), which says where they change.")
+        raise TypeError(f"ediff1d: bools cannot be subtracted; got {t}.\n  try: diff(x), True where they change.")
     parts = [difference(shape.reshape(ary, (t.size,)), 0)]
     for value, at in ((to_begin, 0), (to_end, 2)):
         if value is not None:
@@ -79,7 +79,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 
 
 def _steps(spacing: Any, n: int) -> Any:
-    """The n spacings between neighbours, from one spacing or from coordinates."""
+    """The n - 1 spacings between n samples, from one spacing or from n coordinates."""
     if type_of(spacing).ndim == 0:
         return shape.broadcast(spacing, (n - 1,), ())
     if type_of(spacing).shape == (n,):
@@ -88,7 +88,7 @@ def _steps(spacing: Any, n: int) -> Any:
 
 
 def _slope_inside(p: Any, q: Any) -> list[Any]:
-    """Finite-difference weights of three elements for the slope at the middle one, with spacings p and q."""
+    """Finite-difference weights for the slope at the middle of three elements with spacings p and q."""
     both = ew.add(p, q)
     return [
         ew.neg(ew.div(q, ew.mul(p, both))),
@@ -98,7 +98,7 @@ def _slope_inside(p: Any, q: Any) -> list[Any]:
 
 
 def _slope_at_start(p: Any, q: Any) -> list[Any]:
-    """Finite-difference weights of three elements for the slope at the first one, with spacings p and q."""
+    """Finite-difference weights for the slope at the first of three elements with spacings p and q."""
     both = ew.add(p, q)
     return [
         ew.neg(ew.div(ew.add(p, both), ew.mul(p, both))),
@@ -116,7 +116,7 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     steps = _steps(spacing, n)
 
     def combined(weights: Sequence[Any], start: int, count: int) -> Any:
-        """`count` weighted sums of neighbours, the first of which begins at `start`."""
+        """`count` weighted sums of neighbours; the first sum begins at element `start`."""
         dims = [count if i == axis else d for i, d in enumerate(t.shape)]
         terms = []
         for k, w in enumerate(weights):
@@ -136,7 +136,7 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
         back = [ew.neg(w) for w in reversed(_slope_at_start(*reversed(pair(n - 3, n - 2))))]
         edges = [combined(_slope_at_start(*pair(0, 1)), 0, 1), combined(back, n - 3, 1)]
     inside = [combined(_slope_inside(*pair(0, n - 2)), 0, n - 2)] if n > 2 and type_of(spacing).ndim else []
-    if n > 2 and not inside:  # without the element itself, whose weight is zero: it may be NaN
+    if n > 2 and not inside:  # equal spacings: the middle element, which may be NaN, has no weight
         ahead, behind = (shape.slice_in_axis(f, i, i + n - 2, axis) for i in (2, 0))
         inside = [ew.div(ew.sub(ahead, behind), ew.mul(spacing, 2))]
     return shape.concatenate([edges[0], *inside, edges[1]], axis)

@@ -1,6 +1,6 @@
-"""NumPy's elementwise functions of numbers: thin functions over ops, with promotion and broadcasting.
+"""NumPy's elementwise arithmetic and elementary functions: ops with NumPy's promotion and broadcasting.
 
-`bitwise.py`, `logic.py`, `special_values.py` and `rounding.py` have the others.
+`bitwise.py`, `logic.py`, `special_values.py` and `rounding.py` contain the other elementwise functions.
 """
 
 from __future__ import annotations
@@ -53,9 +53,13 @@ exp2 = float_function(
     lambda x: elementary.exp(ew.mul(x, math.log(2))) if type_of(x).kind == "c" else elementary.exp2(x),
     "2 ** x.\n\n>>> print(exp2(3.0).round())\n8.0",
 )
-expm1 = float_function("expm1", elementary.expm1, "exp(x) - 1, exact for small x.\n\n>>> print(expm1(1e-10) > 0)\nTrue")
+expm1 = float_function(
+    "expm1", elementary.expm1, "exp(x) - 1, accurate for small x.\n\n>>> print(expm1(1e-10) > 0)\nTrue"
+)
 log = float_function("log", elementary.log, "The natural logarithm.\n\n>>> print(log(10.0).round(2))\n2.3")
-log1p = float_function("log1p", elementary.log1p, "log(1 + x), exact for small x.\n\n>>> print(log1p(1e-10) > 0)\nTrue")
+log1p = float_function(
+    "log1p", elementary.log1p, "log(1 + x), accurate for small x.\n\n>>> print(log1p(1e-10) > 0)\nTrue"
+)
 log2 = float_function(
     "log2", lambda x: _over(elementary.log(x), math.log(2)),
     "The logarithm to base 2.\n\n>>> print(log2(8.0).round(2))\n3.0",
@@ -68,10 +72,12 @@ sqrt = float_function("sqrt", elementary.sqrt, "The square root.\n\n>>> print(sq
 cbrt = float_function("cbrt", elementary.cbrt, "The cube root.\n\n>>> print(cbrt(27.0).round())\n3.0")
 reciprocal = float_function("reciprocal", ew.reciprocal, "1 / x.\n\n>>> print(reciprocal(4.0))\n0.25")
 deg2rad = radians = float_function(
-    "deg2rad", lambda x: ew.mul(x, math.pi / 180), "Degrees as radians.\n\n>>> print(sin(deg2rad(90.0)))\n1.0"
+    "deg2rad", lambda x: ew.mul(x, math.pi / 180), "Degrees converted to radians.\n\n>>> print(sin(deg2rad(90.0)))\n1.0"
 )
 rad2deg = degrees = float_function(
-    "rad2deg", lambda x: ew.mul(x, 180 / math.pi), "Radians as degrees.\n\n>>> print(rad2deg(np.pi).round())\n180.0"
+    "rad2deg",
+    lambda x: ew.mul(x, 180 / math.pi),
+    "Radians converted to degrees.\n\n>>> print(rad2deg(np.pi).round())\n180.0",
 )
 
 
@@ -93,22 +99,22 @@ def i0(x: ArrayLike) -> Array:
 subtract = binary("subtract", ew.sub, "x1 - x2.\n\n>>> print(subtract(np.array([5, 7]), 2))\n[3 5]")
 multiply = binary(
     "multiply", ew.mul,
-    "x1 * x2; booleans select, so that False times infinity is zero.\n\n>>> print(multiply(np.arange(3), 2))\n[0 2 4]",
+    "x1 * x2; False times infinity or NaN is zero.\n\n>>> print(multiply(np.arange(3), 2))\n[0 2 4]",
     on_bools=ew.logical_and, on_mask=lambda mask, x: _where_true(mask, x),
 )  # fmt: skip
 add = binary("add", ew.add, "x1 + x2.\n\n>>> print(add(np.array([5, 7]), 2))\n[7 9]", on_bools=ew.logical_or)
 divide = true_divide = binary(
     "divide", ew.div,
-    "x1 / x2, as floating numbers also for integers.\n\n>>> print(divide(np.array([5, 8]), 2))\n[2.5 4. ]",
+    "x1 / x2, in floating point also for integers.\n\n>>> print(divide(np.array([5, 8]), 2))\n[2.5 4. ]",
     promote_inexact,
 )  # fmt: skip
 maximum = binary(
     "maximum", lambda x, y: _extreme(x, y, ew.maximum, ew.ge),
-    "The larger of x1 and x2; NaN if either is.\n\n>>> print(maximum(np.array([1, 5]), 3))\n[3 5]",
+    "The larger of x1 and x2; NaN if either is NaN.\n\n>>> print(maximum(np.array([1, 5]), 3))\n[3 5]",
 )  # fmt: skip
 minimum = binary(
     "minimum", lambda x, y: _extreme(x, y, ew.minimum, ew.le),
-    "The smaller of x1 and x2; NaN if either is.\n\n>>> print(minimum(np.array([1, 5]), 3))\n[1 3]",
+    "The smaller of x1 and x2; NaN if either is NaN.\n\n>>> print(minimum(np.array([1, 5]), 3))\n[1 3]",
 )  # fmt: skip
 arctan2 = atan2 = binary(
     "arctan2", elementary.atan2,
@@ -121,7 +127,7 @@ nextafter = binary(
 
 
 def _over(x: Any, number: float) -> Any:
-    """x divided by a real number, separately for both parts: an infinite part does not affect the other."""
+    """x divided by a real number, with real and imaginary part apart: an infinite part does not affect the other."""
     if type_of(x).kind != "c":
         return ew.div(x, number)
     return conversion.complex(ew.div(conversion.real(x), number), ew.div(conversion.imag(x), number))
@@ -143,7 +149,7 @@ def negative(x: ArrayLike, /) -> Array:
     """
     t = operand_type("negative", x)
     if t.kind == "b":
-        raise TypeError("negative: a bool has no negative; use ~x or logical_not(x).")
+        raise TypeError("negative: bools cannot be negated; use ~x or logical_not(x).")
     return ew.neg(x)
 
 
@@ -323,11 +329,11 @@ def _skipping_nan(name: str, op: Callable[[Any, Any], Any], doc: str):
 
 fmax = _skipping_nan(
     "fmax", maximum,
-    "The larger of x1 and x2; a NaN gives way.\n\n>>> print(fmax(np.array([1.0, np.nan]), 2))\n[2. 2.]",
+    "The larger of x1 and x2; if one is NaN, the other.\n\n>>> print(fmax(np.array([1.0, np.nan]), 2))\n[2. 2.]",
 )  # fmt: skip
 fmin = _skipping_nan(
     "fmin", minimum,
-    "The smaller of x1 and x2; a NaN gives way.\n\n>>> print(fmin(np.array([1.0, np.nan]), 2))\n[1. 2.]",
+    "The smaller of x1 and x2; if one is NaN, the other.\n\n>>> print(fmin(np.array([1.0, np.nan]), 2))\n[1. 2.]",
 )  # fmt: skip
 
 
@@ -353,7 +359,7 @@ def isclose(
 
 @library_function
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """arr clipped to the range from min to max; either may be left out.
+    """arr clipped to the range from min to max; either may be None.
 
     >>> clip(np.asarray([-2.0, 0.5, 3.0], "float32"), 0, 1)
     Array([0. , 0.5, 1. ], dtype=float32)

@@ -44,7 +44,7 @@ def binary(
     on_bools: Any = None,
     on_mask: Any = None,
 ) -> Binary:
-    """A function of two operands that are promoted and broadcast; `on_mask` is for a boolean and an inexact array."""
+    """A function of two operands, which it promotes and broadcasts; `on_mask` handles a boolean and an inexact one."""
 
     def f(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         if isinstance(x1, Array) and isinstance(x2, Array) and x1.type is x2.type and x1.type.kind == "f":

@@ -28,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy
 
-_AT_ONCE = 3  # how many axes the compiler transforms together
+_AT_ONCE = 3  # XLA's FFT takes at most three axes
 _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
@@ -66,7 +66,7 @@ def _scale(norm: str | None, is_inverse: bool, count: int) -> float:
 
 @library_function(static=("kind", "lengths", "axes", "norm"))
 def _transform(a: Any, kind: str, lengths: tuple[int, ...] | None, axes: tuple[int, ...], norm: str | None) -> Any:
-    """A transform of axes, FFT, IFFT, RFFT or IRFFT, to the given lengths or those of the axes."""
+    """The transform `kind` (FFT, IFFT, RFFT or IRFFT) over axes, truncated or zero-padded to `lengths` if given."""
     name = kind.lower()
     t = operand_type(name, a)
     if kind == "RFFT" and t.kind == "c":
@@ -107,7 +107,7 @@ def _transform(a: Any, kind: str, lengths: tuple[int, ...] | None, axes: tuple[i
 
 
 def _rest(x: Any, kind: str, lengths: Sequence[int], more: int, count: int) -> Any:
-    """A complex transform of the first `more` of the last `count` axes: those that do not fit in the real transform."""
+    """A complex transform of the first `more` of the last `count` axes, which the real transform does not cover."""
     n = type_of(x).ndim
     if more == 0:
         return x
@@ -118,7 +118,7 @@ def _rest(x: Any, kind: str, lengths: Sequence[int], more: int, count: int) -> A
 
 
 def _call(name: str, kind: str, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
-    """The validated arguments of a public function."""
+    """`_transform` for the arguments of a public function, after checks."""
     if norm not in _OPPOSITE:
         raise ValueError(f"{name}: norm is None, 'backward', 'ortho' or 'forward'; got {norm!r}.")
     t = operand_type(name, a)
@@ -183,7 +183,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The Fourier transform, which is real, of a signal with Hermitian symmetry, given by one half.
+    """The real Fourier transform of a signal with Hermitian symmetry, given its non-negative half.
 
     >>> import atled.numpy as jnp
     >>> hfft(jnp.array([1.0, 0.0, 0.0]))
@@ -194,7 +194,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: one half of the signal whose Fourier transform is a.
+    """The inverse of `hfft`: the non-negative half of the Hermitian signal whose Fourier transform is a.
 
     >>> import atled.numpy as jnp
     >>> ihfft(jnp.array([4.0, 0.0, 0.0, 0.0])).real
@@ -243,7 +243,7 @@ def ifft2(
 def rfft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = (-2, -1), norm: str | None = None
 ) -> Array:
-    """The Fourier transform of real numbers over two axes; only half of the last one is returned.
+    """The Fourier transform of real numbers over two axes; only non-negative frequencies of the last axis.
 
     >>> import atled.numpy as jnp
     >>> rfft2(jnp.ones((2, 4))).shape
@@ -293,7 +293,7 @@ def ifftn(
 def rfftn(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The Fourier transform of real numbers over axes; only half of the last one is returned.
+    """The Fourier transform of real numbers over axes; only non-negative frequencies of the last axis.
 
     >>> import atled.numpy as jnp
     >>> rfftn(jnp.ones((2, 2, 4))).shape
@@ -320,7 +320,7 @@ def irfftn(
 
 @library_function(static=("n", "start", "count", "dtype"))
 def _frequencies(d: Any, n: int, start: int, count: int, dtype: Any) -> Any:
-    """Integers from zero, then from a negative `start` if given, divided by n d."""
+    """The integers 0, 1, ..., then those from a negative `start` to -1 if given, divided by n d."""
     position = shape.iota(dtypes.int32, (count,), 0)
     if start:
         position = ew.select(ew.ge(position, n + start), ew.sub(position, n), position)
@@ -378,7 +378,7 @@ def _plain_axes(axes: Any) -> tuple[int, ...] | None:
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """Move the zero frequency to the center of axes.
+    """Move the zero frequency to the center of the axes.
 
     >>> fftshift(fftfreq(4))
     Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)

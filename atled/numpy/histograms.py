@@ -46,7 +46,7 @@ _edges = library_function(_even_edges, static=("bins",))
 
 
 def _bins(name: str, a: Any, bins: Any, limits: Any, weights: Any = None) -> tuple[int | None, Any]:
-    """The bins that were requested: a number of them, or their edges."""
+    """The number of equally wide bins, or the edges of the bins; the other one is None."""
     if isinstance(bins, str):
         way_out = "a number of bins instead of the name of a rule."
         known = None if limits is None else (float(limits[0]), float(limits[1]))
@@ -102,7 +102,7 @@ def _histogram(
         dims.append(n)
         grids.append(grid)
     total = prod(dims)
-    cells = ew.select(is_inside, cells, np.asarray(total, type_of(cells).dtype))  # out of range, so dropped
+    cells = ew.select(is_inside, cells, np.asarray(total, type_of(cells).dtype))  # segment_sum drops these
     size = (type_of(cells).size,)
     mass = shape.full(ArrayType(size, dtypes.default("i")), 1) if weights is None else shape.reshape(weights, size)
     heights = shape.reshape(segments.segment_sum(mass, shape.reshape(cells, size), total), dims)
@@ -190,7 +190,7 @@ def histogram2d(
     """
     if isinstance(bins, (list, tuple)):
         bins = bins if len(bins) == 2 else [asarray(bins)] * 2
-    elif operand_type("histogram2d", bins).size > 2:  # the edges of both axes
+    elif operand_type("histogram2d", bins).size > 2:  # edges, which both axes share
         bins = [bins, bins]
     heights, (first, second) = histogramdd([x, y], bins, range, weights, density)
     return heights, first, second

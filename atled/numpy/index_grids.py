@@ -81,7 +81,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
 
 def _grid_vector(key: slice) -> Any:
-    """The numbers of one slice of a grid: in steps, or if the step is imaginary, that many numbers."""
+    """The numbers of one slice of a grid; an imaginary step, such as 11j, is the number of points."""
     start = 0 if key.start is None else key.start
     step = 1 if key.step is None else key.step
     if key.stop is None:
@@ -92,7 +92,7 @@ def _grid_vector(key: slice) -> Any:
 
 
 class _Grid:
-    """`mgrid[0:2, 0:3]`: the coordinates of a grid, all of them (`mgrid`) or one row for each axis (`ogrid`).
+    """`mgrid[0:2, 0:3]`: the coordinates of a grid, as full arrays (`mgrid`) or one vector for each axis (`ogrid`).
 
     >>> mgrid[0:2, 0:3].shape, [x.shape for x in ogrid[0:2, 0:3]]
     ((2, 2, 3), [(2, 1), (1, 3)])
@@ -123,8 +123,8 @@ mgrid, ogrid = _Grid("mgrid", False), _Grid("ogrid", True)
 class _Joined:
     """`r_[1:4, 0, x]`: slices, numbers and arrays joined along an axis; `c_` makes columns of vectors.
 
-    A leading string "axis,ndim,place" gives the axis to join along, the minimum number of axes, and where the axes of
-    an array are placed among those. "r" and "c" give a row or a column.
+    A leading string "axis,ndim,place" gives the axis to join along, the minimum number of axes, and the position at
+    which the axes of an item with fewer axes start. "r" and "c" give a row or a column.
 
     >>> r_[1:4, 0]
     Array([1, 2, 3, 0], dtype=int32)

@@ -1,4 +1,4 @@
-"""The index in the brackets of `x[...]`, parsed into entries and operands; `index_reads.py` reads with them.
+"""The index in the brackets of `x[...]`, parsed into entries and operands; `index_reads.py` reads elements with them.
 
 An index is parsed into a hashable `spec` (what each entry is) and operands (values that may be traced).
 """
@@ -42,7 +42,7 @@ class Slice:
 
 
 def ds(start: Any, size: int | None = None, stride: int | None = None) -> Any:
-    """An index: `size` elements from `start` on, which may be traced; `ds(n)` is the first n, `ds(None)` all.
+    """An index: `size` elements from a `start` that may be traced; `ds(n)` is the first n, `ds(None)` all.
 
     A start that is too large is clamped, and a negative one counts from the end. With a stride, the start must be
     static.
@@ -65,7 +65,7 @@ def _window_entry(e: Slice, n: int, is_eager: bool, operands: list[Any]) -> Entr
         if e.start == first or e.start == first - n:  # not clamped
             return _slice_entry(slice(first, first + (e.size - 1) * e.stride + 1, e.stride), n, is_eager, operands)
     if e.stride != 1:
-        raise NotImplementedError("ds: with a stride, the start must be known and within the array.")
+        raise NotImplementedError("ds: with a stride, the start must be static and in bounds.")
     dtype = index_dtype(n)
     start = (
         conversion.convert(e.start, dtype) if isinstance(e.start, Array) else shape.full(ArrayType((), dtype), e.start)
@@ -75,7 +75,7 @@ def _window_entry(e: Slice, n: int, is_eager: bool, operands: list[Any]) -> Entr
 
 
 def parse(index: Any, dims: Sequence[int], is_eager: bool) -> tuple[Plain, list[Any]]:
-    """An index as entries and operands. Eagerly, integers and starts of slices are operands too."""
+    """An index as entries and operands. Outside of traces, integers and starts of slices are operands too."""
     entries = list(index) if isinstance(index, tuple) else [index]
     if has_masks(entries):
         entries = _expand_masks(entries, dims)
@@ -194,7 +194,7 @@ def _slice_entry(e: slice, n: int, is_eager: bool, operands: list[Any]) -> Entry
                 )
             ) from None
         raise TypeError(
-            f"index: slices are made of integers; got {describe(bad)}.\n  try: n // 2 instead of n / 2, or int(n)."
+            f"index: slice bounds must be integers; got {describe(bad)}.\n  try: n // 2 instead of n / 2, or int(n)."
         ) from None
     length = len(range(start, stop, step))
     if length == n and step == 1:
@@ -242,13 +242,13 @@ def _position_entry(e: Any, n: int, axis: int, is_eager: bool, operands: list[An
         if e.size and not (e.min() >= -n and e.max() < n):
             worst = e.max() if e.max() >= n else e.min()
             raise IndexError(errors.explained(f"index: {worst} is out of bounds for axis {axis} with length {n}."))
-        e = np.where(e < 0, e.astype(np.int64) + n, e).astype(index_dtype(n))  # n may be too large for its dtype
+        e = np.where(e < 0, e.astype(np.int64) + n, e).astype(index_dtype(n))  # n may overflow e's dtype
     operands.append(e)
     return Entry(POINT if t.ndim == 0 else ARRAY)
 
 
 def known_index(x: Any) -> Any:
-    """The values of an index, or None if it is traced and they are not known."""
+    """The values of an index as a NumPy array; None for a tracer without known values."""
     value = x.known() if isinstance(x, Tracer) else x
     return None if value is None else np.asarray(value)
 
@@ -257,7 +257,7 @@ _PLAIN = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
 def has_masks(entries: Sequence[Any]) -> bool:
-    """Whether some entries are arrays of bools, or lists or bools, which may stand for such."""
+    """Whether some entries are, or may convert to, arrays of bools: masks, lists and single bools."""
     return any([e.__class__ not in _PLAIN and (is_mask(e) or isinstance(e, (list, bool, np.bool_))) for e in entries])
 
 

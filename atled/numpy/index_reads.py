@@ -1,4 +1,4 @@
-"""NumPy's indexing in full: reading. `index_parsing.py` parses, `at_updates.py` has `.at[...]`.
+"""Reads by NumPy's indexing, `x[...]`; `index_parsing.py` parses indices, `at_updates.py` contains `.at[...]`.
 
 Reads and writes follow the same plan: each axis of the array is read as a window, or at points given by index arrays.
 Each access is one launch: positions are operands, so a new position does not recompile.
@@ -37,9 +37,6 @@ from atled.ops import conversion, indexing, shape
 from atled.ops import elementwise as ew
 from atled.staging.jit import library_function
 
-#   new axis; a known integer; a traced integer; a slice of known length with a traced start; a known slice;
-#   an array
-
 
 class Plan(NamedTuple):
     """An access to an array, axis by axis. All positions are arrays or literals of one integer dtype."""
@@ -48,9 +45,9 @@ class Plan(NamedTuple):
     inner: tuple[int, ...]  # shape of the result, without new axes
     points: dict[int, Any]  # axis -> index array, broadcast over the batch axes
     starts: dict[int, Any]  # axis -> start of the window
-    sizes: tuple[int, ...]  # of the window, over all axes of the array
+    sizes: tuple[int, ...]  # lengths of the window, over all axes of the array
     window: tuple[int, ...]  # which axes of `inner` run inside a window
-    batch: tuple[int, ...]  # the shape of the batch axes: those of `inner` that do not
+    batch: tuple[int, ...]  # lengths of the other axes of `inner`, the batch axes
 
 
 def plan(x: ArrayType, spec: Sequence[Entry], operands: Sequence[Any]) -> Plan:
@@ -87,7 +84,7 @@ class _Layout(NamedTuple):
     axes: list[tuple[Any, ...]]  # ("new",), ("lead", k), ("window", axis) or ("points", axis)
     points: dict[int, tuple[Any, ...]]  # axis -> ("lead", positions), ("scalar", position) or ("own", entry, length)
     starts: dict[int, Any]  # axis -> start of the window
-    sizes: list[int]  # of the window, over all axes of the array
+    sizes: list[int]  # lengths of the window, over all axes of the array
 
 
 def _laid_out(
@@ -154,13 +151,13 @@ def _normalized(value: Any, n: int, dtype: Any, entry: Entry) -> Any:
     if not isinstance(value, Array):
         return np.asarray(value, dtype)
     value = conversion.convert(value, dtype)
-    if type_of(value).kind == "u" or entry.kind == WINDOW or entry.a == 1:  # checked when parsed
+    if type_of(value).kind == "u" or entry.kind == WINDOW or entry.a == 1:  # unsigned, or wrapped when parsed
         return value
     return ew.select(ew.lt(value, 0), ew.add(value, np.asarray(n, dtype)), value)
 
 
 def _vectors(p: Plan, dtype: Any) -> tuple[Any, tuple[int, ...]]:
-    """Index vectors over the batch axes, and the axes that their components are for."""
+    """An array of index vectors over the batch axes, and the array axis that each component indexes."""
     axes = tuple(sorted([*p.points, *p.starts]))
     columns = []
     for a in axes:
@@ -229,7 +226,7 @@ def _get(
     is_sorted: bool = False,
 ) -> Any:
     t = type_of(x)
-    if any(e.kind == SLICE and e.c != 1 for e in spec):  # known slices with steps first: they are cheap on their own
+    if any(e.kind == SLICE and e.c != 1 for e in spec):  # static slices with steps first: they need no gather
         x, spec = _apply_slices(x, spec)
         t = type_of(x)
     return _read(x, plan(t, spec, operands), mode, fill_value, is_unique, is_sorted)

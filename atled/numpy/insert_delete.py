@@ -55,7 +55,7 @@ def _edit_positions(name: str, obj: Any, n: int, last: int) -> Any:
             raise ConcretizationTypeError(
                 index._explained(
                     f"{name}: a traced mask {t} selects an unknown number of positions.",
-                    "an integer array of fixed length, such as numpy.nonzero(mask, size=n) gives.",
+                    "an integer array of fixed length, such as numpy.nonzero(mask, size=n) returns.",
                 )
             )
         if known.ndim and len(known) != n:
@@ -78,7 +78,7 @@ def _counted_from_front(positions: Any, n: int) -> Any:
 
 @library_function(static=("axis",))
 def _insert(x: Any, positions: Any, values: Any, axis: int) -> Any:
-    """Sort old and new elements by doubled position, with new elements just before old ones."""
+    """x with values inserted: elements are sorted by doubled position, which puts new ones just before old ones."""
     n = type_of(x).shape[axis]
     i = ew.clamp(0, _counted_from_front(positions, n), n)
     dtype = type_of(i).dtype
@@ -119,7 +119,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice | Sequence[int], values: Array
 
 @library_function(static=("axis", "count"))
 def _delete(x: Any, positions: Any, axis: int, count: int) -> Any:
-    """Mark deleted elements and sort stably by the mark; the remaining elements come first, in order."""
+    """x without the elements at positions: a stable sort by a mark of deleted elements puts the others first."""
     n = type_of(x).shape[axis]
     i = _counted_from_front(positions, n)
     axes = indexing.ScatterAxes((), (0,), (0,))
@@ -157,7 +157,7 @@ def delete(
         if known is None:
             raise ConcretizationTypeError(
                 positions._explained(
-                    f"delete: the shape depends on how many different positions there are in a traced "
+                    f"delete: the shape of the result depends on the number of distinct positions in a traced "
                     f"{positions.type}.",
                     "assume_unique_indices=True if none is repeated.",
                 )

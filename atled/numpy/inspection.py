@@ -35,7 +35,7 @@ _PYTHON_TYPES = {int: "i", float: "f", complex: "c"}
 
 
 def dtype_and_weakness(x: Any) -> tuple[Any, bool]:
-    """The promotion behaviour of an argument: dtypes are strong, Python types weak, arrays have their own type."""
+    """The dtype with which an argument promotes, and whether it is weak: Python types are weak, dtypes are not."""
     if isinstance(x, type) and x in _PYTHON_TYPES:
         return dtypes.default(_PYTHON_TYPES[x]), True
     if isinstance(x, (str, np.dtype, type, ScalarType)) or x is dtypes.key_dtype:
@@ -92,7 +92,7 @@ KINDS = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype equals another one, or is of a kind named by the array API; a tuple means any of its items.
+    """Whether a dtype equals `kind`, belongs to the array API's kind of that name, or does so for any item of a tuple.
 
     >>> isdtype("bfloat16", "real floating"), isdtype("int8", ("bool", "int8"))
     (True, True)
@@ -210,7 +210,7 @@ def shape(a: Any) -> tuple[int, ...]:
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """The number of elements, in all or along axes.
+    """The number of elements, in total or along axes.
 
     >>> size(np.ones((2, 3))), size(np.ones((2, 3)), 1)
     (6, 3)

@@ -55,7 +55,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, extrap
 
 
 def _wrapped(points: Any, grid: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:
-    """One period of a periodic function in order, with a neighbour from the periods before and after."""
+    """One period of samples, sorted by position, with one sample of the period before and one of the period after."""
     size = elementary.absolute(period)
     points, grid = remainder(points, size), remainder(grid, size)
     order = shape.iota(np.int32, type_of(grid).shape, 0)
@@ -77,8 +77,8 @@ def interp(
 ) -> Array:
     """Piecewise linear interpolation at x through points (xp, fp), where xp is increasing.
 
-    Outside, the values are `left` and `right`: by default the outermost values; 'extrapolate' continues the line. With
-    a period, `left` and `right` are ignored, and xp need not be sorted.
+    Outside of the range of xp, the values are `left` and `right`: by default the outermost values of fp; 'extrapolate'
+    continues the line. With a period, `left` and `right` are ignored, and xp need not be sorted.
 
     >>> import atled.numpy as jnp
     >>> interp(1.5, jnp.arange(3.0), jnp.array([0.0, 10.0, 40.0]))

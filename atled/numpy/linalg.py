@@ -1,6 +1,6 @@
 """NumPy's linear algebra, over the last two axes of arrays; leading axes are batches.
 
-Solving, determinants and products are here, the others in `decompositions.py` and `norms.py`. The functions choose,
+Solvers, determinants and products are here, other functions in `decompositions.py` and `norms.py`. Functions choose,
 scale and combine the ops of `ops/linalg.py` and `ops/solvers.py`. 16-bit floats are computed in float32.
 """
 
@@ -123,7 +123,7 @@ def pinv(
 ) -> Array:
     """The Moore-Penrose pseudoinverse; singular values up to `rtol` times the largest count as zero.
 
-    By default `rtol` is the precision of the dtype times the larger side. Derivatives are those for fixed rank.
+    By default `rtol` is the machine epsilon of the dtype times the larger dimension. Derivatives assume a fixed rank.
 
     >>> pinv(np.asarray([[2.0], [0.0]], "float32")).round(1)
     Array([[0.5, 0. ]], dtype=float32)
@@ -190,7 +190,7 @@ def _tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None) -> Any:
         x = shape.transpose(x, [i for i in range(t.ndim) if i not in moved] + list(moved))
     dims = type_of(x).shape[at.ndim :]
     if prod(dims) != at.size or type_of(x).size != at.size**2:
-        raise ValueError(f"tensorsolve: {t} does not form a square matrix from shape {dims} to the shape of {at}.")
+        raise ValueError(f"tensorsolve: {t} must be a square matrix from shape {dims} to the shape of {at}.")
     out = solve(shape.reshape(x, (at.size, at.size)), shape.reshape(y, (at.size,)))
     return shape.reshape(out, dims)
 
@@ -206,7 +206,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
 
 @library_function(static=("ind",))
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """The inverse of a as a linear map from its axes from `ind` on to the axes before.
+    """The inverse of a as a linear map from the axes `ind` and later to the axes before `ind`.
 
     >>> import atled.numpy as jnp
     >>> a = jnp.eye(6).reshape(6, 2, 3) * 2
@@ -260,7 +260,8 @@ def det(a: ArrayLike) -> Array:
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign and the log of the absolute value of a determinant, which itself may overflow or underflow.
 
-    It is computed by LU decomposition; `method` may be "lu" or "qr" for compatibility, without effect.
+    The determinant is computed by LU decomposition; `method` ("lu" or "qr") is accepted for compatibility, and has no
+    effect.
 
     >>> slogdet(np.diag(np.asarray([-1e30, 1e30], "float32"))).sign
     Array(-1., dtype=float32)
@@ -368,7 +369,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 def _chain(dims: Sequence[int], count: int) -> dict[tuple[int, int], int]:
-    """Where to split each subproduct of a chain of matrices, for the fewest multiplications."""
+    """The position at which to split each product of matrices i to j, for the fewest multiplications."""
     cost = {(i, i): 0 for i in range(count)}
     split: dict[tuple[int, int], int] = {}
     for length in range(1, count):

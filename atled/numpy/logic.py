@@ -1,4 +1,4 @@
-"""NumPy's comparisons of elements and logic of truth values; `array_equality.py` compares whole arrays."""
+"""NumPy's elementwise comparisons and logical functions; `array_equality.py` compares whole arrays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from atled.staging.jit import library_function
 
 equal = binary(
     "equal", lambda x, y: _same(x, y),
-    "x1 == x2; random keys by their words.\n\n>>> print(equal(np.arange(3), 1))\n[False  True False]", promote_compared,
+    "x1 == x2; random keys by key data.\n\n>>> print(equal(np.arange(3), 1))\n[False  True False]", promote_compared,
 )  # fmt: skip
 not_equal = binary(
     "not_equal", lambda x, y: ew.logical_not(_same(x, y)) if type_of(x).kind == "k" else ew.ne(x, y),
-    "x1 != x2; random keys by their words.\n\n>>> print(not_equal(np.arange(3), 1))\n[ True False  True]",
+    "x1 != x2; random keys by key data.\n\n>>> print(not_equal(np.arange(3), 1))\n[ True False  True]",
     promote_compared,
 )  # fmt: skip
 less = binary(
@@ -51,7 +51,7 @@ def _same(x: Any, y: Any) -> Any:
 
 
 def order(x: Any, y: Any, compare: Callable[[Any, Any], Any]) -> Any:
-    """A comparison; complex numbers in lexicographic order."""
+    """compare(x, y); complex numbers in lexicographic order."""
     if type_of(x).kind != "c":
         return compare(x, y)
     (a, b), (c, d) = ((conversion.real(v), conversion.imag(v)) for v in (x, y))

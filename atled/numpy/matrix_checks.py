@@ -1,4 +1,4 @@
-"""Shared by functions of matrices: dtypes to compute in, checks, and broadcasting of leading axes."""
+"""Helpers of matrix functions: promotion to the dtype of the computation, checks, and broadcasting of leading axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atled.ops.matrix_ops import adjoint
 
 
 def work_dtype(dtype: Any) -> Any:
-    """The dtype that matrices of a dtype are computed in."""
+    """The dtype in which functions of matrices compute: float32 for 16-bit floats, else the matrices' own."""
     return dtypes.float32 if dtypes.kind(dtype) == "f" and dtypes.bits(dtype) < 32 else dtype
 
 

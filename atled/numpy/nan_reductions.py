@@ -59,7 +59,7 @@ nanprod = _total_without_nan(
 
 
 def _is_missing(a: Any, axis: Any, where: Any = None) -> Any:
-    """Which elements a reduction leaves out: the NaNs, if it has other elements. Otherwise it and its slope are NaN."""
+    """A mask of the NaNs to leave out: none where all are NaN, so that the result and its derivative are NaN."""
     is_nan = isnan(a)
     return ew.logical_and(
         is_nan, broadcast_to(any(ew.logical_not(is_nan), axis, keepdims=True, where=where), is_nan.shape)
@@ -91,7 +91,7 @@ nanmax = _extremum_without_nan(
     "nanmax",
     max,
     _lowest,
-    """Like `max`, leaving NaN out; NaN if nothing is left.
+    """Like `max`, leaving NaN out; NaN if all elements are NaN.
 
     >>> import atled.numpy as jnp
     >>> nanmax(jnp.array([2.0, jnp.nan, 4.0]))
@@ -102,7 +102,7 @@ nanmin = _extremum_without_nan(
     "nanmin",
     min,
     _highest,
-    """Like `min`, leaving NaN out; NaN if nothing is left.
+    """Like `min`, leaving NaN out; NaN if all elements are NaN.
 
     >>> import atled.numpy as jnp
     >>> nanmin(jnp.array([2.0, jnp.nan, 4.0]))
@@ -130,7 +130,7 @@ nanargmax = _nan_position(
     "nanargmax",
     argmax,
     _lowest,
-    """Like `argmax`, leaving NaN out; -1 if nothing is left.
+    """Like `argmax`, leaving NaN out; -1 if all elements are NaN.
 
     >>> import atled.numpy as jnp
     >>> nanargmax(jnp.array([2.0, jnp.nan, 4.0]))
@@ -141,7 +141,7 @@ nanargmin = _nan_position(
     "nanargmin",
     argmin,
     _highest,
-    """Like `argmin`, leaving NaN out; -1 if nothing is left.
+    """Like `argmin`, leaving NaN out; -1 if all elements are NaN.
 
     >>> import atled.numpy as jnp
     >>> nanargmin(jnp.array([2.0, jnp.nan, 4.0]))

@@ -24,7 +24,7 @@ from atled.staging.jit import library_function
 
 
 def squared_size(x: Any) -> Any:
-    """The squares of absolute values."""
+    """abs(x)**2, elementwise."""
     return conversion.real(ew.mul(x, conversion.conj(x))) if type_of(x).kind == "c" else ew.mul(x, x)
 
 
@@ -80,7 +80,7 @@ def _reduced_matrix_norm(x: Any, ord: Any, row: int, column: int) -> Any:
     others = [i for i in range(t.ndim) if i not in (row, column)]
     (s,) = bind(ops.Svd(False, False), shape.transpose(x, (*others, row, column)))
     last = t.ndim - 2
-    if type_of(s).size:  # at zero, up to rounding, the derivative is defined as zero
+    if type_of(s).size:  # singular values that are zero up to rounding get derivative zero
         limit = float(dtypes.finfo(type_of(s).dtype).eps) * max(t.shape[row], t.shape[column])
         top = ew.mul(reduction.reduce_max(s, (last,)), limit)
         is_zero = ew.le(s, shape.broadcast(top, type_of(s).shape, tuple(range(last))))
@@ -128,7 +128,7 @@ def _plain_axis(axis: Any) -> tuple[int, ...] | None:
 def norm(
     x: ArrayLike, ord: int | float | str | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Array:
-    """The norm of vectors or matrices; by default the root of the sum of squares of everything.
+    """The norm of vectors or matrices; by default the square root of the sum of all squares.
 
     `axis` is one axis for vectors, two for matrices. Orders of vectors: any number, inf, -inf; of matrices: "fro",
     "nuc", 1, 2, inf and their negatives. The gradient at the origin is zero.

@@ -52,7 +52,7 @@ def array_function(self: Tracer, function: Any, types: Any, args: Any, options: 
 
 
 def _function(module: str, name: str, x: Tracer) -> Any:
-    """The function of the same name in `atled.numpy`, or in its part of the same name."""
+    """The function of the same name in `atled.numpy`, or in its submodule (`linalg`, `fft`) of the same name."""
     function = None
     if module.partition(".")[0] == "numpy":
         function = getattr(importlib.import_module(f"atled.{module}"), name, None)
@@ -62,24 +62,21 @@ def _function(module: str, name: str, x: Tracer) -> Any:
 
 
 def _is_augmented() -> bool:
-    """Whether the user's line is `x += ...`: the name is rebound, so nothing needs to be written in place."""
+    """Whether the user's line is `x += ...`: returning a new array is enough, because the line rebinds x."""
     line = error_hints.line_at(source.here())
     return line is not None and isinstance(line.statement, ast.AugAssign)
 
 
 def _unknown(name: str, x: Tracer, way_out: str) -> TypeError:
     return TypeError(
-        x._explained(
-            f"{name}: NumPy needs values to compute with; got a traced {x.type}, which has none here.", way_out
-        )
+        x._explained(f"{name}: NumPy needs values to compute with; got a traced {x.type} without values.", way_out)
     )
 
 
 def _no_room(name: str, x: Tracer) -> TypeError:
     return TypeError(
         x._explained(
-            f"{name}: a NumPy array given as `out` must be filled with values; got a traced {x.type}, which has "
-            "none here.",
+            f"{name}: a NumPy array given as `out` must be filled with values; got a traced {x.type} without values.",
             f"y = {name.replace('numpy', 'atled.numpy')}(...) without `out`.",
         )
     )

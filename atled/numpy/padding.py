@@ -1,7 +1,7 @@
 """`pad`: arrays extended at their ends, with all of NumPy's modes.
 
-Widths are static, values may be traced. The reflecting modes and `wrap` read from a period: the array, followed by its
-mirror image where the mode reflects. An odd reflection continues the trend, so each period lies one rise higher.
+Widths are static, values may be traced. The reflecting modes and `wrap` repeat a period: the array, followed by its
+mirror image if the mode reflects. Odd mirror images are 2 edge - x, so period k is higher by 2 k (last - first).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def pad(
     """An array with elements added before and after, on each axis.
 
     `pad_width` is a number, a pair (before, after), a pair for each axis, or a dict from axis to number or pair. The
-    modes and their options are NumPy's. A function as mode gets each row along an axis, padded with zeros, and returns
+    modes and their options are NumPy's. A function `mode` gets each row along an axis, padded with zeros, and returns
     the new row; in NumPy it changes the row in place.
 
     >>> import atled.numpy as jnp
@@ -85,7 +85,7 @@ def pad(
     if kind not in ("even", "odd"):
         raise ValueError(f"pad: reflect_type is 'even' or 'odd'; got {kind!r}.")
     if kind == "odd" and x.type.kind == "b":
-        raise TypeError(f"pad: an odd reflection subtracts, which bools cannot; got {x.type}.")
+        raise TypeError(f"pad: reflect_type='odd' subtracts, so bools are not supported; got {x.type}.")
     return _pad_continued(x, widths, mode, kind == "odd")
 
 
@@ -146,7 +146,7 @@ def _lengths(value: Any, t: ArrayType) -> Widths:
 
 def _values(name: str, value: Any, t: ArrayType, dtype: Any) -> Any:
     """Values to pad with: one, or an array that broadcasts to a pair for each axis."""
-    if isinstance(value, (bool, int, float, complex)):  # remains a Python number, which the engine caches on the device
+    if isinstance(value, (bool, int, float, complex)):  # as a Python number, it is cached on the device
         return _checked_number(value, type_of(value).dtype if dtype is None else dtype)
     values = asarray(value, dtype)
     try:
@@ -183,7 +183,7 @@ def _ends(values: Any, axis: int, ndim: int) -> list[Any]:
 
 
 def _stretched(x: Any, axis: int, length: int) -> Any:
-    """An axis of length one, repeated."""
+    """x with an axis of length one broadcast to a length."""
     dims = type_of(x).shape
     return shape.broadcast(x, (*dims[:axis], length, *dims[axis + 1 :]), range(len(dims)))
 
@@ -208,15 +208,15 @@ def _pad_continued(x: Any, widths: Widths, mode: str, is_odd: bool) -> Any:
 
 
 def _continued(x: Any, axis: int, mode: str, is_odd: bool, start: int, stop: int) -> Any:
-    """The elements from start to stop of an array continued in both directions by copies, or by mirror images too."""
+    """Elements start to stop of an array repeated in both directions, alternating with mirror images if reflected."""
     n = type_of(x).shape[axis]
     image = shape.reverse(x if mode == "symmetric" else shape.slice_in_axis(x, 1, n - 1, axis), (axis,))
-    length = n if mode == "wrap" else n + type_of(image).shape[axis]  # of a period
+    length = n if mode == "wrap" else n + type_of(image).shape[axis]  # the length of a period
     first, last = (shape.index_in_axis(x, i, axis, keep=True) for i in (0, n - 1))
     pieces = []
 
     def add(part: Any, at: int, periods: int) -> None:
-        """The elements of a part that begins at a position; `periods` times the rise of a period is added."""
+        """Append the elements between start and stop of a part that begins at `at`, raised by `periods` periods."""
         size = type_of(part).shape[axis]
         low, high = max(start - at, 0), min(stop - at, size)
         if low >= high:
@@ -232,7 +232,7 @@ def _continued(x: Any, axis: int, mode: str, is_odd: bool, start: int, stop: int
         add(x, k * length, k)
         if mode == "wrap":
             continue
-        turned, edge = image, last if k >= 0 else first  # an odd image next to the array depends on that end alone
+        turned, edge = image, last if k >= 0 else first  # odd images next to the array use the end they touch
         if is_odd:
             turned = ew.sub(_stretched(ew.mul(edge, 2), axis, type_of(image).shape[axis]), image)
         add(turned, k * length + n, k if k >= 0 else k + 1)
@@ -240,7 +240,7 @@ def _continued(x: Any, axis: int, mode: str, is_odd: bool, start: int, stop: int
 
 
 def _floor_quotient(x: Any, divisor: float) -> Any:
-    """floor(x / divisor), also where the compiler divides by multiplying with a rounded reciprocal."""
+    """floor(x / divisor), exact even if the compiler multiplies by a rounded reciprocal instead of dividing."""
     quotient = elementary.floor(ew.div(x, divisor))
     rest = ew.sub(x, ew.mul(quotient, divisor))
     quotient = ew.select(ew.ge(rest, divisor), ew.add(quotient, 1), quotient)

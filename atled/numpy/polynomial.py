@@ -1,7 +1,7 @@
 """Polynomials as vectors of coefficients, the highest power first.
 
-Lengths are fixed by the lengths of the operands: leading zeros are kept unless a function is asked to strip them, which
-needs concrete values. Integers stay integers where NumPy keeps them.
+The lengths of the operands determine the length of the result: leading zeros are kept, unless an option strips them,
+which needs concrete values. Integers stay integers where NumPy keeps them.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def _coefficients(name: str, p: Any) -> Any:
 
 
 def _solver_dtype(dtype: Any) -> Any:
-    """The dtype in which matrices are decomposed."""
+    """The dtype in which linear systems and eigenvalues are computed: at least 32 bits wide."""
     return dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
 
 
 def _size(name: str, value: Any) -> int:
-    """A number of coefficients or repetitions, as a Python integer that is not negative."""
+    """A count (an order or a number of columns) as a Python integer; raises if it is negative."""
     n = value.__index__()
     if n < 0:
         raise ValueError(f"{name} must not be negative; got {n}.")
@@ -119,7 +119,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """Products of polynomials on the last axis: outer products, skewed to one power per column, and summed."""
+    """Products of polynomials on the last axis: row i of each outer product is shifted by i, and columns are summed."""
     s, t = type_of(x), type_of(y)
     lead, n, m = s.shape[:-1], s.shape[-1], t.shape[-1]
     axes = tuple(range(len(lead)))
@@ -161,7 +161,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     count = n - m + 1
     work = _solver_dtype(t.dtype)
     left, right = conversion.convert(x, work), conversion.convert(y, work)
-    # long division is forward substitution: coefficient i of the dividend is the sum of right[i - j] * quotient[j]
+    # long division is forward substitution: left[i] is the sum over j of right[i - j] * quotient[j]
     column = shape.pad(right, 0, [(0, max(count - m, 0), 0)])
     column = shape.slice_in_axis(column, 0, count, 0)
     skewed = shape.broadcast(shape.pad(column, 0, [(0, count, 0)]), (count, 2 * count), (1,))
@@ -172,7 +172,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     head = shape.reshape(shape.slice_in_axis(left, 0, count, 0), (count, 1))
     quotient = shape.reshape(matrices_ops.triangular_solve(matrices_ops.transposed(rows), head, lower=True), (count,))
     rest = ew.sub(left, _product(quotient, right))
-    rest = shape.pad(shape.slice_in_axis(rest, count, n, 0), 0, [(count, 0, 0)])  # the others are zero by construction
+    rest = shape.pad(shape.slice_in_axis(rest, count, n, 0), 0, [(count, 0, 0)])  # the first count are zero
     return conversion.convert(quotient, t.dtype), conversion.convert(rest, t.dtype)
 
 
@@ -193,7 +193,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 
 def _falling(n: int, m: int, dtype: Any) -> Any:
-    """For powers n - 1, ..., 0: the factor power * (power - 1) * ... of m derivatives, with each factor at least 1."""
+    """p (p - 1) ... (p - m + 1), the factor of the m-th derivative, for p = n - 1, ..., 0; factors below 1 are 1."""
     power = ew.sub(np.asarray(n - 1, dtype), shape.iota(dtype, (n,), 0))
     out = shape.full(ArrayType((n,), dtype), 1)
     for j in range(m):
@@ -247,7 +247,7 @@ def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
     Array([3., 2., 5.], dtype=float32)
     """
     order = _size("polyint: the order of an integral", m)
-    if isinstance(k, (list, tuple)):  # Python numbers in a list are weakly typed, as single ones are
+    if isinstance(k, (list, tuple)):  # Python numbers in a list are weakly typed, too
         dtype, _ = common_dtype([operand_type("polyint", v) for v in (p, *k)])
         k = asarray(k, inexact_dtype(dtype))
     return _polyint(p, k, order)
@@ -255,12 +255,12 @@ def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
 
 # -- values -----------------------------------------------------------------------------------------------------------
 
-_HORNER_LIMIT = 32  # up to this length, Horner's method; above, halves are combined, so that programs stay short
+_HORNER_LIMIT = 32  # for more coefficients, pairs are combined, in log2(n) steps
 
 
 @library_function(static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
-    """The value of a polynomial at x; polynomials with coefficients along the first axis of p broadcast with x.
+    """The value of a polynomial at x; coefficients are on the first axis of p, its other axes broadcast with x.
 
     `unroll` is accepted for compatibility and has no effect.
 
@@ -288,7 +288,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
         return out
     own = shape.reshape(c, (n, *(1,) * (len(dims) - s.ndim + 1), *s.shape[1:]))
     table = broadcast_to(own, (n, *dims))
-    while n > 1:  # each pair of coefficients is combined into one, for powers of x * x
+    while n > 1:  # a pair becomes a coefficient of a polynomial in x * x
         table = shape.pad(table, np.zeros((), s.dtype), [(n % 2, 0, 0)] + [(0, 0, 0)] * len(dims))
         n = (n + 1) // 2
         high, low = (shape.slice_in_axis(table, i, 2 * n, 0, 2) for i in (0, 1))
@@ -307,7 +307,7 @@ def _vander(x: Any, n: int | None, increasing: bool) -> Any:
 
 
 def _powers(x: Any, n: int, increasing: bool) -> Any:
-    """Powers 0 to n - 1 along a new last axis, as products, so that derivatives are correct at zero."""
+    """Powers 0 to n - 1 along a new last axis, computed as products, whose derivatives are correct at zero."""
     t = type_of(x)
     dims = (t.shape[0], n)
     if 0 in dims:
@@ -360,9 +360,7 @@ def _polyfit(x: Any, y: Any, w: Any, rcond: Any, deg: int, full: bool, cov: Any)
     squares = ew.mul(matrix, conversion.conj(matrix)) if type_of(matrix).kind == "c" else ew.mul(matrix, matrix)
     norm = reduction.reduce_sum(conversion.real(squares) if type_of(squares).kind == "c" else squares, (0,))
     one, zero = (np.asarray(v, type_of(norm).dtype) for v in (1, 0))
-    scale = elementary.sqrt(
-        ew.select(ew.eq(norm, 0), one, norm)
-    )  # columns of length one make the problem well conditioned
+    scale = elementary.sqrt(ew.select(ew.eq(norm, 0), one, norm))  # columns of norm one improve the condition number
     upscale = ew.div(one, scale)
     matrix = matrices_ops.scale_columns(matrix, upscale)
     limit = (
@@ -410,11 +408,11 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool | str = False,
 ) -> Any:
-    """The polynomial of degree `deg` that fits points best, by least squares; `w` weighs the residuals.
+    """The least-squares fit of a polynomial of degree `deg` to points; `w` weighs the residuals.
 
-    With `full`, also returns the sums of squared residuals, the rank, the singular values and `rcond`; with `cov`, the
-    covariance of the coefficients, or with "unscaled" that for residuals of variance one. There is no warning if the
-    rank is deficient.
+    `full` also returns the sums of squared residuals, the rank, the singular values and `rcond`; `cov` also returns the
+    covariance of the coefficients, `cov="unscaled"` the covariance for residuals of variance one. There is no warning
+    if the rank is deficient.
 
     >>> import atled.numpy as jnp
     >>> jnp.round(jnp.polyfit(jnp.arange(4.0), 2 * jnp.arange(4.0) + 1, 1), 4)
@@ -428,7 +426,7 @@ def polyfit(
 
 
 def _poly_of_zeros(z: Any) -> Any:
-    """Factors are multiplied in pairs; padding with ones to a power of two leaves leading zeros."""
+    """The polynomial with roots z: factors are multiplied in pairs; ones pad their number to a power of two."""
     t = type_of(z)
     n = t.size
     full = 1 << max(n - 1, 0).bit_length()
@@ -476,7 +474,7 @@ def _companion_eigenvalues(p: Any) -> Any:
 
 @library_function(static=("start", "stop"))
 def _roots_between(p: Any, start: int, stop: int) -> Any:
-    """Roots of a polynomial whose coefficients from start to stop are those between leading and trailing zeros."""
+    """The roots of a polynomial in which all coefficients before `start` and from `stop` on are zero."""
     (x,) = promote_inexact("roots", p)
     n = type_of(x).size
     x = conversion.convert(x, _solver_dtype(type_of(x).dtype))
@@ -489,7 +487,7 @@ def _roots_between(p: Any, start: int, stop: int) -> Any:
 
 @library_function
 def _roots_of_any(p: Any) -> Any:
-    """All roots; NaN, at the end, for those that leading zeros remove."""
+    """The roots of a polynomial, with a NaN at the end for each leading zero."""
     (x,) = promote_inexact("roots", p)
     x = conversion.convert(x, _solver_dtype(type_of(x).dtype))
     t = type_of(x)
@@ -499,7 +497,7 @@ def _roots_of_any(p: Any) -> Any:
         return shape.zeros(ArrayType((0,), complex_dtype))
     seen = cumulative.cumsum(conversion.convert(ew.ne(x, np.zeros((), t.dtype)), dtypes.int32), 0)
     missing = reduction.reduce_sum(conversion.convert(ew.eq(seen, 0), dtypes.int32), (0,))
-    # shifted to start with a nonzero coefficient; each shift adds a root at zero
+    # shifted so that the first coefficient is not zero; each shift adds a root at zero
     shifted = indexing.dynamic_slice(shape.pad(x, 0, [(0, n + 1, 0)]), [missing], (n + 1,))
     first = shape.index_in_axis(shifted, 0, 0, keep=True)
     first = ew.select(ew.eq(first, 0), np.ones((), t.dtype), first)
@@ -516,8 +514,8 @@ def _roots_of_any(p: Any) -> Any:
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial, always complex, as eigenvalues of its companion matrix.
 
-    Leading zeros shorten the result, so their number must be known; with `strip_zeros=False` the length is fixed, with
-    a NaN at the end for each of them.
+    Leading zeros shorten the result, so p must be concrete. With `strip_zeros=False` the length is static: the result
+    ends with a NaN for each leading zero.
 
     >>> import atled.numpy as jnp
     >>> jnp.roots(jnp.array([0.0, 1.0, 2.0]))

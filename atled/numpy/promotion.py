@@ -30,12 +30,12 @@ def operand_type(name: str, x: Any) -> ArrayType:
 
 
 def made_array(x: Any) -> str:
-    """The hint for an operand that is not an array: the user's line with the list converted."""
+    """The hint for an operand that is not an array; for a list, the user's line with the list converted."""
     if isinstance(x, (list, tuple)):
         return error_hints.listed() or "numpy.asarray(x), which makes the conversion visible."
     if x is None:
-        return "look where the None comes from: a function without `return` gives one."
-    return "float(x) or int(x) to make a number of the text." if isinstance(x, str) else ""
+        return "find where the None comes from: a function without `return` returns None."
+    return "float(x) or int(x) to convert the text to a number." if isinstance(x, str) else ""
 
 
 def cast(x: Any, dtype: Any, weak: bool = False) -> Any:
@@ -64,7 +64,7 @@ def _check_width(t: ArrayType, dtype: Any) -> None:
     if t.dtype is dtypes.default("i") or t.kind not in "iu" or dtypes.kind(dtype) not in "iu":
         return
     if t.weak and int(dtypes.iinfo(t.dtype).max) > int(dtypes.iinfo(dtype).max):
-        raise _too_large(dtype, f"one of {dtypes.bits(t.dtype)} bits")
+        raise _too_large(dtype, f"a {dtypes.bits(t.dtype)}-bit integer")
 
 
 def _too_large(dtype: Any, x: Any) -> OverflowError:
@@ -95,27 +95,27 @@ _warned: set[Any] = set()
 
 
 def converted(x: Any, dtype: Any) -> Any:
-    """x in a dtype that the user chose; a warning says that imaginary parts are lost."""
+    """x in a dtype that the user chose; warns if imaginary parts are lost."""
     warn_about_imaginary(type_of(x).kind, dtype)
     return conversion.convert(x, dtype)
 
 
 class MixedWidthWarning(UserWarning):
-    """An op mixed 32-bit and 64-bit arrays, and the result has 64 bits. Convert one of them, or ignore the warning.
+    """A 32-bit array was promoted because the other operand has 64 bits. Convert one of them, or ignore the warning.
 
     >>> import warnings, atled.numpy as jnp
     >>> with warnings.catch_warnings(record=True, action="always") as found:
     ...     _ = jnp.ones(2, "float32") + jnp.ones(2, "float64")
     >>> str(found[0].message).splitlines()[0]
-    'f32[2] and f64[2] meet, and the result is float64; convert one of them with .astype to choose the width.'
+    'f32[2] and f64[2] are mixed, and the result is float64; convert one of them with .astype to choose the width.'
     """
 
 
 def warn_about_imaginary(kind: str, dtype: Any) -> None:
-    """Warn if values of a kind lose imaginary parts in another dtype, as NumPy does."""
+    """Warn, as NumPy does, if a conversion from a kind of dtype to `dtype` discards imaginary parts."""
     if kind != "c" or dtypes.kind(dtype) in "cb":
         return
-    message = "Casting complex values to real discards the imaginary part; take numpy.real to say that it is meant."
+    message = "Casting complex values to real discards the imaginary part; use numpy.real to do so explicitly."
     if state.notes is not None:
         state.notes.append(lambda: errors.warn(message, np.exceptions.ComplexWarning))
     else:
@@ -127,8 +127,8 @@ def _warn_about_widths(types: Sequence[ArrayType], dtype: Any) -> None:
     if not [t for t in narrow if t.ndim or not any([u.ndim for u in types])]:
         return
     text = " and ".join(map(str, types))
-    message = f"{text} meet, and the result is {dtype.name}; convert one of them with .astype to choose the width."
-    if state.notes is not None:  # repeated for every call of the library function that is being traced
+    message = f"{text} are mixed, and the result is {dtype.name}; convert one of them with .astype to choose the width."
+    if state.notes is not None:  # a library function is being traced: each of its calls warns
         state.notes.append(lambda: _warn_once(message))
     else:
         _warn_once(message)
@@ -155,7 +155,7 @@ def promote_dtypes(name: str, *operands: Any) -> list[Any]:
 
 
 def promote_compared(name: str, x: Any, y: Any) -> list[Any]:
-    """Operands in a dtype that holds both: a Python integer may be out of range for the dtype of the array."""
+    """Operands in a dtype that holds the values of both: a Python integer may be out of range for the array's dtype."""
     s, t = (operand_type(name, v) for v in (x, y))
     if s.weak != t.weak and s.kind in "iu" and t.kind in "iu":
         number, other = (x, t) if s.weak else (y, s)
@@ -166,16 +166,16 @@ def promote_compared(name: str, x: Any, y: Any) -> list[Any]:
 
 
 def inexact_dtype(dtype: Any) -> Any:
-    """The dtype in which functions with non-integer results work on a dtype."""
+    """The dtype of the results of functions with non-integer results, for operands of a dtype."""
     if dtypes.kind(dtype) in "fc":
         return dtype
-    if dtypes.kind(dtype) in "biu":  # also under strict promotion
+    if dtypes.kind(dtype) in "biu":  # promote would raise under strict promotion
         return dtypes.default("f")
     return dtypes.promote((dtype, False), (dtypes.default("f"), False))[0]
 
 
 def _is_narrow(dtype: Any) -> bool:
-    """Whether this is a sub-byte integer, which does not promote with other dtypes."""
+    """Whether a dtype is a sub-byte integer, which does not promote with other dtypes."""
     return dtypes.kind(dtype) in "iu" and dtypes.bits(dtype) < 8
 
 
@@ -196,14 +196,14 @@ def promote_inexact(name: str, *operands: Any) -> list[Any]:
         if t.kind == "k":
             raise TypeError(
                 f"{name}: random keys are not numbers; got {t}."
-                "\n  try: random.normal(key) or another draw, which gives numbers."
+                "\n  try: random.normal(key) or another sampler, which returns numbers."
             )
     result_dtype, weak = common_inexact(types)
     return [x if isinstance(x, Array) and x.dtype is result_dtype else cast(x, result_dtype, weak) for x in operands]
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that shapes broadcast to.
+    """The common shape to which shapes broadcast.
 
     >>> broadcast_shapes((3, 1), (4,))
     (3, 4)
@@ -224,7 +224,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_to(x: Any, dims: tuple[int, ...]) -> Any:
-    """x in a larger shape, by NumPy's rules."""
+    """x broadcast to a shape by NumPy's rules."""
     t = type_of(x)
     if t.shape == dims:
         return x
@@ -262,7 +262,7 @@ def broadcast(name: str, operands: Sequence[Any]) -> list[Any]:
 def _mind_ranks(name: str, shapes: Sequence[tuple[int, ...]], how: str) -> None:
     message = errors.explained(
         f"{name}: ranks differ, and rank_promotion is {how!r}; got shapes {' and '.join(map(str, shapes))}.",
-        "x[None, :] or reshape, to say which axis meets which.",
+        "x[None, :] or reshape, to align the axes explicitly.",
     )
     if how == "raise":
         raise ValueError(message)
@@ -277,8 +277,8 @@ def _fitting(shapes: Sequence[tuple[int, ...]]) -> str:
             if missing > 0 and few == many[: len(few)]:
                 index = ", ".join([":"] * len(few) + ["None"] * missing)
                 line = error_hints.with_operand(i, f"{{}}[{index}]")
-                return f"{line or f'x[{index}] for the one of shape {few}'}"
+                return f"{line or f'x[{index}] for the operand of shape {few}'}"
             if len(few) == 2 and few[::-1] == many and few != many:
                 line = error_hints.with_operand(1, "{}.T")
-                return f"{line or 'x.T for one of them'}"
-    return "reshape, or x[:, None] to say which axis meets which; lengths must be equal, or 1."
+                return f"{line or 'x.T for one operand'}"
+    return "reshape, or x[:, None] to align the axes; lengths must be equal, or 1."

@@ -46,7 +46,7 @@ def arange(
     device: Any = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Numbers from start up to, but not including, stop, in steps.
+    """Numbers from start up to, but not including, stop, at intervals of `step`.
 
     >>> arange(3), arange(1.0, 2.0, 0.5)
     (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
@@ -103,7 +103,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dt
     low, high = shape.broadcast(a, full, other_axes), shape.broadcast(b, full, other_axes)
     weight = ew.div(count, max(parts, 1))
     out = ew.add(ew.mul(low, ew.sub(1, weight)), ew.mul(high, weight))
-    if endpoint and num > 1:  # the last one is exact
+    if endpoint and num > 1:  # the last number is exactly `stop`
         out = ew.select(ew.eq(count, parts), high, out)
     if dtype is not None and dtypes.kind(dtype) in "iu":
         out = elementary.floor(out)
@@ -112,7 +112,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dt
 
 
 def _number(x: Any, dtype: Any) -> Any:
-    """A number in a floating dtype, or in the complex one of that width."""
+    """A number in a floating dtype, or if it is complex, in the complex dtype with parts of that dtype."""
     return np.asarray(x, dtypes.complex_of(dtype) if isinstance(x, complex) else dtype)
 
 
@@ -144,7 +144,7 @@ def linspace(
     if dtype is not None:
         target_dtype = dtypes.canonical(dtype)
         is_plain = not any([isinstance(x, (Array, np.ndarray, list, tuple)) for x in (start, stop)])
-        if is_plain and dtypes.is_inexact(target_dtype):  # Python numbers take the requested width
+        if is_plain and dtypes.is_inexact(target_dtype):  # Python numbers get the requested dtype
             start, stop = _number(start, target_dtype), _number(stop, target_dtype)
     out = _linspace(start, stop, num.__index__(), bool(endpoint), bool(retstep), target_dtype, axis)
     return out if device is None or retstep else located(out, device)
@@ -153,7 +153,7 @@ def linspace(
 @library_function(static=("num", "endpoint", "dtype", "axis"))
 def _logspace(start: Any, stop: Any, base: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     exponents, base = promote_inexact("logspace", linspace(start, stop, num, endpoint, axis=axis), base)
-    if type_of(base).ndim:  # a base for each sequence
+    if type_of(base).ndim:  # an array of bases: one for each sequence
         dims = (
             broadcast_shapes(type_of(shape.index_in_axis(exponents, 0, axis)).shape, type_of(base).shape)
             if num
@@ -199,7 +199,7 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     other_axes = tuple([k for k in range(len(full)) if k != axis])
     if num == 0:
         return shape.zeros(ArrayType(full, dtype or t.dtype))
-    sign = elementary.sign(a)  # a phase, for complex numbers: the spiral starts on the positive real axis
+    sign = elementary.sign(a)  # for complex a, its phase: a / sign is positive
     low, high = (elementary.log(ew.div(v, sign)) for v in (a, b))
     parts = num - 1 if endpoint else num
     count = shape.iota(t.dtype, full, axis)
@@ -221,7 +221,7 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Any:
-    """Numbers from start to stop that grow by the same factor; NaN where zero or a change of sign forbids it.
+    """Numbers from start to stop with a constant ratio; NaN if one is zero or, for real bounds, their signs differ.
 
     >>> geomspace(1, 1000, 4).round()
     Array([   1.,   10.,  100., 1000.], dtype=float32)

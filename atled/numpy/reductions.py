@@ -28,7 +28,7 @@ def _kept(out: Any, axes: tuple[int, ...], dims: tuple[int, ...], keepdims: bool
 
 
 def _work_dtype(dtype: Any) -> Any:
-    """Half precision accumulates in single precision."""
+    """The dtype to accumulate in: float32 for 16-bit floats, else the dtype itself."""
     return dtypes.float32 if dtypes.kind(dtype) == "f" and dtypes.bits(dtype) < 32 else dtype
 
 
@@ -134,7 +134,7 @@ max = amax = _extremum(
     reduction.reduce_max,
     reduction.lowest,
     ew.maximum,
-    """The largest element over axes; NaN if there is one.
+    """The largest element over axes; NaN if any of them is NaN.
 
     >>> import atled.numpy as jnp
     >>> max(jnp.array([[1, 5], [7, 3]]), axis=1)
@@ -146,7 +146,7 @@ min = amin = _extremum(
     reduction.reduce_min,
     reduction.highest,
     ew.minimum,
-    """The smallest element over axes; NaN if there is one.
+    """The smallest element over axes; NaN if any of them is NaN.
 
     >>> import atled.numpy as jnp
     >>> min(jnp.array([[1, 5], [7, 3]]), axis=1)
@@ -198,7 +198,7 @@ def any(
 
 
 def _count(t: Any, axes: tuple[int, ...], where: Any, dtype: Any, name: str) -> Any:
-    """The number of elements in a mean."""
+    """The number of elements over which a mean is taken; with `where`, of those selected."""
     if where is None:
         return np.asarray(_product([t.shape[i] for i in axes]), dtype)
     mask = broadcast_to(to_bool(name, where), t.shape)
@@ -333,7 +333,7 @@ def _position(name: str, op: Any, doc: str):
 argmax = _position(
     "argmax",
     reduction.argmax,
-    """The position of the first largest element, of the flat array or along an axis; NaN counts as that.
+    """The index of the first largest element, of the flattened array or along an axis; NaN counts as the largest.
 
     >>> import atled.numpy as jnp
     >>> argmax(jnp.array([[1, 5], [7, 3]]), axis=1)
@@ -343,7 +343,7 @@ argmax = _position(
 argmin = _position(
     "argmin",
     reduction.argmin,
-    """The position of the first smallest element, of the flat array or along an axis; NaN counts as that.
+    """The index of the first smallest element, of the flattened array or along an axis; NaN counts as the smallest.
 
     >>> import atled.numpy as jnp
     >>> argmin(jnp.array([[1, 5], [7, 3]]), axis=1)

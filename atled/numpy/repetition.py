@@ -1,4 +1,4 @@
-"""Elements and arrays repeated: NumPy's `tile` and `repeat`."""
+"""NumPy's `tile`, which repeats whole arrays, and `repeat`, which repeats elements."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _repeat_each(a: Any, count: int, axis: int) -> Any:
 
 @library_function(static=("total", "axis"))
 def _repeat_counts(a: Any, counts: Any, total: int, axis: int) -> Any:
-    """Repeats element i counts[i] times: each output position finds its source by counting the ends before it."""
+    """Repeat element i counts[i] times; the cumulative sum of the counts gives the source of each output position."""
     dims = type_of(a).shape
     n = dims[axis]
     if 0 in dims:
@@ -80,7 +80,7 @@ def repeat(
     total_repeat_length: int | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Each element repeated; `total_repeat_length` fixes the length where the counts are traced.
+    """Each element repeated along an axis; traced counts need `total_repeat_length`, the length of the result.
 
     >>> repeat(asarray([1, 2]), asarray([2, 1]))
     Array([1, 1, 2], dtype=int32)

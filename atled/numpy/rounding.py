@@ -47,7 +47,7 @@ ceil = _rounding(
 
 @library_function(is_thin=True)
 def trunc(x: ArrayLike) -> Array:
-    """x without its fraction.
+    """x without its fractional part: rounded towards zero.
 
     >>> trunc(np.asarray([-1.5, 1.5], "float32"))
     Array([-1.,  1.], dtype=float32)
@@ -57,7 +57,7 @@ def trunc(x: ArrayLike) -> Array:
 
 @library_function(is_thin=True)
 def fix(x: ArrayLike, out: None = None) -> Array:
-    """x without its fraction.
+    """x without its fractional part: rounded towards zero.
 
     >>> fix(np.asarray([-1.5, 1.5], "float32"))
     Array([-1.,  1.], dtype=float32)

@@ -26,7 +26,7 @@ class ScalarType:
         self.dtype = dtype
 
     def __call__(self, x: Any = 0) -> Array:
-        """An array of this dtype."""
+        """x as an array of this dtype."""
         from atled.numpy.creation import asarray
 
         return asarray(x, dtype=self.dtype)
@@ -35,7 +35,7 @@ class ScalarType:
         if isinstance(other, ScalarType):
             return self.dtype == other.dtype
         try:
-            return other is not None and dtypes.canonical(other) is self.dtype  # NumPy takes None for float64
+            return other is not None and dtypes.canonical(other) is self.dtype  # to NumPy, None is float64
         except TypeError:
             return False
 
@@ -50,7 +50,7 @@ class ScalarType:
         return self.dtype.name
 
     def __reduce__(self) -> str:
-        return self.dtype.name  # a copy is the same object
+        return self.dtype.name  # copy and pickle look up the name: no new object
 
 
 bool_ = bool = ScalarType(dtypes.bool_)
@@ -84,7 +84,7 @@ intc, uintc = int32, uint32
 
 
 class _DefaultScalarType(ScalarType):
-    """A name whose width follows the default: `int_`, `float_`, `complex_`."""
+    """A scalar type whose width is the default one, 32 or 64 bits: `int_`, `float_`, `complex_`."""
 
     __slots__ = ("kind",)
 

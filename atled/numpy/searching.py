@@ -1,7 +1,7 @@
-"""Positions of elements: NumPy's `searchsorted`, `digitize`, `nonzero`, `argwhere`, and indices as positions.
+"""Positions of elements: NumPy's `searchsorted`, `digitize`, `nonzero`, `argwhere` and `unravel_index`.
 
-Functions whose result length depends on a condition read its values; if it is traced, `size` fixes the length. Building
-blocks of `set_operations.py` and `statistics.py` are here, too: `count_before`, `first_true`, `concrete` and `cut`.
+Functions whose result length depends on a condition read its values; a traced condition needs `size`, the length.
+Helpers of `set_operations.py` and `statistics.py` are here, too: `count_before`, `first_true`, `concrete` and `cut`.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def count_before(table: Any, values: Any, before: Callable[[Any, Any], Any]) -> 
 
 
 def fixed(x: Any) -> Any:
-    """x without derivatives, where it is only compared."""
+    """x with a zero derivative, for arrays that are only compared."""
     return bind(ew.StopGradient(), x) if isinstance(x, Array) else x
 
 
 def search(table: Any, values: Any, side: str) -> Any:
-    """Where values would be inserted into a sorted 1-d table of the same dtype, before or after equal elements."""
+    """The positions at which values would be inserted into a sorted 1-d table, before or after equal elements."""
     dims = type_of(values).shape
     flat = shape.reshape(fixed(values), (prod(dims),))
     before = sorts_before if side == "left" else lambda element, value: ew.logical_not(sorts_before(value, element))
@@ -74,7 +74,7 @@ def searchsorted(
 ) -> Array:
     """The positions in sorted `a` where `v` would be inserted: before equal elements, or after them (side 'right').
 
-    All methods give the same result, and are the same bisection here.
+    `method` has no effect: every method is the same bisection.
 
     >>> import atled.numpy as jnp
     >>> searchsorted(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 9.0]))
@@ -119,7 +119,7 @@ def _rises(edges: Any) -> Any:
 
 
 def concrete(name: str, x: Any, way_out: str = "") -> np.ndarray:
-    """The values of x; raises if they are not known while a program is being recorded."""
+    """The values of x as a NumPy array; raises for a tracer without known values."""
     if isinstance(x, Tracer):
         value = x.known()
         if value is None:
@@ -135,7 +135,7 @@ def concrete(name: str, x: Any, way_out: str = "") -> np.ndarray:
 
 
 def cut(x: Any, count: int, axis: int = 0) -> Any:
-    """The first elements of x along an axis; for concrete arrays, without compiling a program for each count."""
+    """The first `count` elements of x along an axis; concrete arrays need no program compiled for each count."""
     if isinstance(x, Tracer):
         return shape.slice_in_axis(x, 0, count, axis)
     return asarray(np.asarray(x)[(slice(None),) * axis + (slice(count),)])
@@ -144,7 +144,7 @@ def cut(x: Any, count: int, axis: int = 0) -> Any:
 def first_true(mask: Any, size: int) -> tuple[Any, Any]:
     """The positions of the first `size` true elements of a 1-d mask, and which of these exist.
 
-    Missing ones have the length of the mask as position.
+    If there are fewer true elements, the remaining positions are the length of the mask.
     """
     n = type_of(mask).shape[0]
     ranks = shape.iota(np.int32, (size,), 0)
@@ -156,7 +156,7 @@ def first_true(mask: Any, size: int) -> tuple[Any, Any]:
 
 
 def as_size(name: str, size: Any) -> int:
-    """A size as a Python number."""
+    """The argument `size` as a Python integer; raises if it is traced or negative."""
     try:
         out = size.__index__()
     except (AttributeError, TypeError):
@@ -204,14 +204,14 @@ def nonzero(
 
 
 def positions_of(i: np.ndarray) -> Any:
-    """Positions that NumPy found, as an array."""
+    """Positions in a NumPy array, as an array of the default integer dtype."""
     return asarray(i.astype(dtypes.default("i")))
 
 
 def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | Sequence[ArrayLike] | None = None
 ) -> Array:
-    """The positions in the flat array of the elements that are not zero; `size` fixes how many.
+    """The positions in the flattened array of the elements that are not zero; `size` fixes their number.
 
     >>> flatnonzero(asarray([[0, 5], [6, 0]]))
     Array([1, 2], dtype=int32)
@@ -225,7 +225,7 @@ def _columns(parts: Sequence[Any]) -> Any:
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """The indices of the elements that are not zero, one row for each; `size` fixes how many rows.
+    """The indices of the elements that are not zero, one row for each; `size` fixes the number of rows.
 
     >>> import atled.numpy as jnp
     >>> argwhere(jnp.array([[0, 1], [2, 0]]))
@@ -239,7 +239,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
 
 
 def in_mode(name: str, index: Any, n: int, mode: str) -> Any:
-    """Positions brought into the range 0 to n - 1."""
+    """Positions wrapped around or clipped to the range 0 to n - 1."""
     t = type_of(index)
     if mode == "wrap":
         return remainder(index, np.asarray(n).astype(t.dtype))
@@ -255,7 +255,7 @@ def check_positions(name: str, index: Any, n: int, mode: str) -> None:
     if t.kind not in "biu":
         raise TypeError(f"{name}: positions must be integers; got {t}.")
     if mode == "raise":
-        host = concrete(name, index, "mode='clip' or mode='wrap', which need not look at the values.")
+        host = concrete(name, index, "mode='clip' or mode='wrap', which need no values.")
         if host.size and not (host.min() >= 0 and host.max() < n):
             raise ValueError(f"{name}: positions must be between 0 and {n - 1}; try mode='clip' or mode='wrap'.")
 
@@ -279,7 +279,7 @@ def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def unravel_index(indices: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex]) -> tuple[Array, ...]:
-    """The index on each axis of a shape for positions in the flat array; positions out of bounds are clipped.
+    """The index on each axis of a shape for positions in the flattened array; positions out of bounds are clipped.
 
     >>> import atled.numpy as jnp
     >>> unravel_index(jnp.array([5, 1]), (2, 3))
@@ -307,9 +307,9 @@ def ravel_multi_index(
     *,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The positions in the flat array for an index on each axis of a shape.
+    """The positions in the flattened array for an index on each axis of a shape.
 
-    Mode 'raise' needs the values of the indices to check them; 'wrap' and 'clip' bring them into range.
+    For indices out of bounds, mode 'raise' raises (it needs concrete indices), 'wrap' wraps around and 'clip' clips.
 
     >>> import atled.numpy as jnp
     >>> ravel_multi_index((jnp.array([1, 0]), jnp.array([2, 1])), (2, 3))
@@ -330,7 +330,7 @@ def ravel_multi_index(
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
-    """The array without the zeros at the front ('f') and at the back ('b') of its axes.
+    """The array without the zeros at the front ('f') and back ('b') of its axes.
 
     >>> import atled.numpy as jnp
     >>> trim_zeros(jnp.array([0, 0, 1, 2, 0]))

@@ -32,7 +32,7 @@ def where(
     condition: ArrayLike, x: ArrayLike, y: ArrayLike, /, *, size: int | None = None, fill_value: Any = None
 ) -> Array: ...
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """x where the condition holds, else y; with the condition alone, the indices where it holds, as `nonzero`.
+    """x where the condition holds, else y; with the condition alone, the indices where it holds, like `nonzero`.
 
     >>> import atled.numpy as jnp
     >>> where(jnp.array([True, False]), 1.0, jnp.zeros(2))
@@ -73,7 +73,7 @@ def compress(
     fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array:
-    """The slices along an axis for which a 1-d condition holds; `size` fixes their number, padded with `fill_value`.
+    """The slices along an axis for which a 1-d condition holds; `size` fixes their number; `fill_value` pads.
 
     >>> import atled.numpy as jnp
     >>> compress(jnp.array([True, False, True]), jnp.arange(3.0))
@@ -121,7 +121,7 @@ def choose(
 ) -> Array:
     """Select each element from one of the arrays `choices`, by an index array.
 
-    Mode 'raise' needs the index values to check them; 'wrap' and 'clip' bring them into range.
+    For indices out of bounds, mode 'raise' raises (it needs concrete indices), 'wrap' wraps around and 'clip' clips.
 
     >>> import atled.numpy as jnp
     >>> choose(jnp.array([0, 1]), [jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])])
@@ -161,7 +161,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
         )
     types = [operand_type("select", c) for c in conditions]
     if any(t.kind != "b" for t in types):
-        raise TypeError(f"select: conditions must be of bools; got {', '.join(map(str, types))}.")
+        raise TypeError(f"select: conditions must be arrays of bools; got {', '.join(map(str, types))}.")
     return _select(conditions, choices, default)
 
 
@@ -170,7 +170,8 @@ def piecewise(
 ) -> Array:
     """A piecewise function: where a condition holds, the value of its function or number; the last true one wins.
 
-    An extra function applies where no condition holds; without it, the result there is 0. Functions get all of x.
+    An extra function applies where no condition holds; without it, the result there is 0. Each function is called once,
+    with all of x.
 
     >>> import atled.numpy as jnp
     >>> piecewise(jnp.array([-2.0, 3.0]), [jnp.array([True, False])], [lambda x: -x, lambda x: x * x])

@@ -1,7 +1,7 @@
 """NumPy's functions on sets of values: unique elements, membership, unions and differences, counts.
 
-All are based on a sort, which makes equal elements neighbours. The fixed-size forms (`size=`) are single programs;
-without `size` the same program runs with room for every element, and its result is truncated.
+All functions sort, which makes equal elements neighbours. With `size`, a call is a single program; without it, the same
+program runs with a size that holds every element, and its result is truncated.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _flat(x: Any) -> Any:
 
 
 def _is_new(columns: list[Any], equal_nan: bool) -> Any:
-    """Which rows of sorted columns differ from the previous row; the first always does."""
+    """A mask of the rows of sorted columns that differ from the previous row; the first is always true."""
     n = type_of(columns[0]).shape[0]
     differs = None
     for c in columns:
@@ -59,7 +59,7 @@ def _is_new(columns: list[Any], equal_nan: bool) -> Any:
 
 
 def _grouped(x: Any, equal_nan: bool) -> tuple[Any, Any]:
-    """The order that sorts rows along the first axis, and which of the sorted ones differ from the one before."""
+    """The permutation that sorts rows along the first axis, and a mask of the sorted rows that differ from the last."""
     t = type_of(x)
     n, width = t.shape[0], prod(t.shape[1:])
     table = shape.reshape(fixed(x), (n, width))
@@ -83,7 +83,7 @@ class _Groups(NamedTuple):
 
 @library_function(static=("size", "axis", "equal_nan"))
 def _unique(ar: Any, fill_value: Any, size: int, axis: int | None, equal_nan: bool) -> _Groups:
-    """The first `size` distinct rows along an axis; missing ones repeat the first, or have a fill value."""
+    """The first `size` distinct rows along an axis; if there are fewer, the first row or a fill value pads them."""
     t = type_of(ar)
     x = _flat(ar) if axis is None else shape.move_axis(ar, axis, 0)
     n, integer = type_of(x).shape[0], dtypes.default("i")
@@ -116,7 +116,7 @@ def _moved_back(values: Any, axis: int | None) -> Any:
 
 
 def _groups(name: str, ar: Any, axis: int | None, equal_nan: bool, size: Any, fill_value: Any) -> _Groups:
-    """The distinct elements: a fixed number, or all of them."""
+    """The distinct elements with their groups: `size` of them, or all."""
     t = operand_type(name, ar)
     at = None if axis is None else check_axis(name, axis, t.ndim)
     n = t.size if at is None else t.shape[at]
@@ -152,8 +152,8 @@ def unique(
 ) -> Any:  # fmt: skip
     """The distinct elements in order, or the distinct slices along an axis.
 
-    With `size` the result has that length: truncated, or filled with the smallest or `fill_value`. Optionally also
-    returns first positions, inverse indices and counts.
+    With `size` the result has that length: it is truncated, or filled with `fill_value`, by default the smallest
+    element. Optionally also returns first positions, inverse indices and counts.
 
     >>> import atled.numpy as jnp
     >>> unique(jnp.array([3, 1, 3]), size=3, fill_value=0)
@@ -210,7 +210,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 
 
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
-    """The distinct elements and, for each element, which of them it is; every NaN is distinct.
+    """The distinct elements and, for each element, its position among them; every NaN is distinct.
 
     >>> values, inverse = unique_inverse(asarray([5, 3, 5]))
     >>> values[inverse]
@@ -262,7 +262,7 @@ def isin(
     *,
     method: str = "auto",
 ) -> Array:
-    """Whether each element is one of the test elements, or is not if `invert`. NaN equals nothing.
+    """Whether each element is among the test elements, or with `invert` is not. NaN equals no element.
 
     >>> import atled.numpy as jnp
     >>> isin(jnp.array([1, 2, 3]), jnp.array([3, 1]))
@@ -274,7 +274,7 @@ def isin(
 
 
 def _take_kept(values: Any, kept: Any, size: int, fill: Any, default: Any) -> tuple[Any, Any, Any]:
-    """The first `size` values that are kept, padded; their positions; and the total number kept."""
+    """The first `size` values where `kept` is true, padded; their positions; and the number of true elements."""
     n, dtype = type_of(values).shape[0], type_of(values).dtype
     at, is_real = first_true(kept, size)
     number = reduction.reduce_sum(conversion.convert(kept, dtypes.default("i")), (0,))
@@ -299,7 +299,7 @@ def _membership(x: Any, table: Any) -> tuple[Any, Any]:
 
 
 def _distinct(x: Any) -> tuple[Any, Any, Any]:
-    """A flat array sorted, the sorting permutation, and which elements are the first of their value."""
+    """A sorted 1-d array, the sorting permutation, and a mask of the elements that are the first of their value."""
     ordered, order = sorted_with_order(x, 0)
     if type_of(x).shape[0] == 0:
         return ordered, order, broadcast_to(np.False_, (0,))
@@ -351,7 +351,7 @@ def _exclusive(ar1: Any, ar2: Any, fill_value: Any, size: int) -> tuple[Any, Any
 
 
 def _cut_all(name: str, found: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Results with room for every element, truncated to the actual number, which is the last result."""
+    """All results but the last, truncated to the number of elements found, which is the last result."""
     count = int(concrete(name, found[-1]))
     return tuple([cut(x, count) for x in found[:-1]])
 
@@ -360,9 +360,10 @@ def intersect1d(
     ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False, *,
     size: int | None = None, fill_value: ArrayLike | None = None,
 ) -> Any:  # fmt: skip
-    """The distinct elements that two arrays share, in order; on request with their first positions in both.
+    """The distinct elements that two arrays share, in order; with `return_indices`, also their first positions in both.
 
-    With `size` the result has that length, padded with the smallest or `fill_value`, and positions past the end.
+    With `size` the result has that length: it is padded with `fill_value`, by default its smallest element, and
+    positions are padded with the lengths of `ar1` and `ar2`.
 
     >>> import atled.numpy as jnp
     >>> intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 7]))
@@ -382,7 +383,7 @@ def setdiff1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """The distinct elements of the first array that are not in the second, in order; `size` fixes how many.
+    """The distinct elements of the first array that are not in the second, in order; `size` fixes their number.
 
     >>> import atled.numpy as jnp
     >>> setdiff1d(jnp.array([3, 1, 2, 3]), jnp.array([2]))
@@ -401,7 +402,7 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """The distinct elements that are in exactly one of two arrays, in order; `size` fixes how many.
+    """The distinct elements that are in exactly one of two arrays, in order; `size` fixes their number.
 
     >>> setxor1d(asarray([1, 2, 3]), asarray([2, 3, 4]))
     Array([1, 4], dtype=int32)
@@ -417,7 +418,7 @@ def _joined(ar1: Any, ar2: Any) -> Any:
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """The distinct elements of two arrays, in order; `size` fixes how many.
+    """The distinct elements of two arrays, in order; `size` fixes their number.
 
     >>> import atled.numpy as jnp
     >>> union1d(jnp.array([3, 1]), jnp.array([2, 3]))
@@ -436,7 +437,7 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
         weights = broadcast_to(np.ones((), dtypes.default("i")), t.shape)
     elif type_of(weights).kind == "b":
         weights = conversion.convert(weights, dtypes.default("i"))
-    # clipped to the range 0 to length before a conversion that could wrap around
+    # clipped to 0 ... length first: the conversion to int32 could wrap around
     top = np.asarray(min(length, int(dtypes.iinfo(t.dtype).max)), t.dtype)
     bins = conversion.convert(ew.clamp(np.zeros((), t.dtype), x, top), dtypes.int32)
     return segments.segment_sum(weights, bins, length)
@@ -450,10 +451,10 @@ def bincount(
     length: int | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """How often each number 0, 1, 2, ... occurs in a 1-d array of integers, or the sum of the weights that go with it.
+    """How often each number 0, 1, 2, ... occurs in a 1-d array of integers, or the sum of the weights of its elements.
 
-    `length` fixes the length of the result: larger numbers are dropped, and negative ones count as 0; without it,
-    negative numbers are an error. Sums have the dtype of the weights.
+    `length` fixes the length of the result: larger numbers are dropped, and negative numbers count as 0. Without it,
+    negative numbers raise an error. Sums have the dtype of the weights.
 
     >>> import atled.numpy as jnp
     >>> bincount(jnp.array([0, 2, 2]), length=4)
@@ -466,7 +467,7 @@ def bincount(
         raise ValueError(f"bincount: one weight is needed for each element of {t}; got {type_of(weights)}.")
     x = asarray(x, dtypes.default("i")) if t.kind == "b" else x
     if length is None:
-        host = concrete("bincount", x, "give `length`, which fixes the shape of the result.")
+        host = concrete("bincount", x, "length=n, which fixes the shape of the result.")
         if host.size and host.min() < 0:
             raise ValueError("bincount: the numbers must not be negative.")
         length = max(minlength, int(host.max()) + 1 if host.size else 0)

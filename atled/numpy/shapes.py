@@ -29,7 +29,7 @@ def _dividing(dims: Sequence[int], size: int) -> str:
 
 
 def _resolved(dims: Sequence[Any], size: int) -> tuple[int, ...]:
-    """A shape with one length possibly given as -1."""
+    """The shape of `size` elements, with the length that is given as -1 computed from the others."""
     out = [d.__index__() for d in dims]
     if out.count(-1) > 1 or any(n < -1 for n in out):
         raise ValueError(
@@ -113,7 +113,7 @@ permute_dims = transpose
 
 @library_function(is_thin=True)
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The last two axes exchanged.
+    """The array with its last two axes exchanged.
 
     >>> matrix_transpose(np.ones((5, 2, 3))).shape
     (5, 3, 2)
@@ -126,7 +126,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @library_function(static=("axis1", "axis2"), is_thin=True)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Two axes exchanged.
+    """The array with two axes exchanged.
 
     >>> swapaxes(np.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -140,7 +140,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 @library_function(static=("source", "destination"), is_thin=True)
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """Axes moved to other positions; the rest keep their order.
+    """The array with axes moved to other positions; the other axes keep their order.
 
     >>> moveaxis(np.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -157,7 +157,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 @library_function(static=("axis", "start"), is_thin=True)
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """Move an axis backwards to a position.
+    """The array with an axis moved before the axis `start`.
 
     >>> rollaxis(np.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
@@ -172,7 +172,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 @library_function(static=("axis",), is_thin=True)
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """New axes of length one.
+    """The array with new axes of length one.
 
     >>> expand_dims(np.ones((2, 3)), (0, -1)).shape
     (1, 2, 3, 1)
@@ -214,7 +214,7 @@ def broadcast_to(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """An array repeated into a larger shape.
+    """An array broadcast to a shape.
 
     >>> broadcast_to(asarray([1, 2]), (2, 2))
     Array([[1, 2],
@@ -227,7 +227,7 @@ def broadcast_to(
 
 @library_function
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
-    """Arrays repeated into one common shape.
+    """Arrays broadcast to a common shape.
 
     >>> [x.shape for x in broadcast_arrays(np.ones((3, 1)), np.ones(2))]
     [(3, 2), (3, 2)]
@@ -306,7 +306,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 @library_function(static=("axis",), is_thin=True)
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
-    """Reverse the order along axes.
+    """The array with its elements in reverse order along axes.
 
     >>> flip(asarray([1, 2, 3]))
     Array([3, 2, 1], dtype=int32)
@@ -316,7 +316,7 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """Columns in reverse order.
+    """The array with its columns (second axis) in reverse order.
 
     >>> fliplr(asarray([[1, 2], [3, 4]]))
     Array([[2, 1],
@@ -326,7 +326,7 @@ def fliplr(m: ArrayLike) -> Array:
 
 
 def flipud(m: ArrayLike) -> Array:
-    """Rows in reverse order.
+    """The array with its rows (first axis) in reverse order.
 
     >>> flipud(asarray([[1, 2], [3, 4]]))
     Array([[3, 4],
@@ -337,7 +337,7 @@ def flipud(m: ArrayLike) -> Array:
 
 @library_function(static=("k", "axes"))
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """A quarter turn, k times, in the plane of two axes.
+    """The array rotated by 90 degrees, k times, in the plane of two axes.
 
     >>> rot90(asarray([[1, 2], [3, 4]]))
     Array([[2, 4],
@@ -357,7 +357,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 @library_function(static=("axis",))
 def _roll(a: Any, shift: Any, axis: tuple[int, ...]) -> Any:
-    """Roll by amounts that may be traced: a doubled axis, and a window into it."""
+    """Roll by amounts that may be traced: slice a window from the array concatenated with itself."""
     out = a
     for n, at in enumerate(axis):
         length = type_of(out).shape[at]
@@ -403,6 +403,6 @@ def roll(
 
 
 def flat_or_axis(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
-    """An array and a valid axis; the flat array if no axis is given."""
+    """An array and its checked, non-negative axis; without an axis, the flattened array and 0."""
     x = asarray(arr)
     return (ravel(x), 0) if axis is None else (x, check_axis(name, axis, x.ndim))

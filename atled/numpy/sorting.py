@@ -21,7 +21,7 @@ __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_comp
 
 
 def keys_of(x: Any) -> list[Any]:
-    """The sort keys of x. Complex numbers with a NaN part come last, as in NumPy."""
+    """The arrays by which x is sorted. Complex numbers with a NaN part come last, as in NumPy."""
     if type_of(x).kind != "c":
         return [x]
     rank = [conversion.convert(isnan(part), dtypes.int32) for part in (conversion.imag(x), conversion.real(x))]
@@ -57,7 +57,7 @@ def sorted_with_order(x: Any, axis: int, dtype: Any = np.int32, is_stable: bool 
 
 
 def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
-    """An array and the axis to sort along: the flat array if there is none."""
+    """An array and the axis to sort along; without an axis, the flattened array and 0."""
     t = operand_type(name, a)
     x = cast(a, t.dtype)
     if axis is None:
@@ -67,7 +67,7 @@ def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
 
 def _check_options(name: str, kind: Any, order: Any) -> None:
     if order is not None:
-        raise ValueError(f"{name}: arrays have no fields to be ordered by; got order={order!r}.")
+        raise ValueError(f"{name}: arrays have no fields to order by; got order={order!r}.")
     if kind not in (None, "quicksort", "mergesort", "heapsort", "stable"):
         raise ValueError(f"{name}: the kind is None or the name of a sorting algorithm; got {kind!r}.")
 
@@ -100,7 +100,7 @@ def argsort(
     a: ArrayLike, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True,
     descending: bool = False, dtype: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
-    """The indices that sort the elements along an axis; equal ones keep their order, also if descending.
+    """The indices that sort the elements along an axis; equal elements keep their order, also if descending.
 
     >>> import atled.numpy as jnp
     >>> argsort(jnp.array([3.0, 1.0, 2.0]))
@@ -119,7 +119,7 @@ def argsort(
 
 @library_function(static=("axis",))
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
-    """The positions that sort by several keys: by the last one first, then the one before it, and so on.
+    """The indices that sort by several keys: the last key is the primary one, the first key the least significant.
 
     >>> import atled.numpy as jnp
     >>> lexsort((jnp.array([1, 0, 2]), jnp.array([5, 5, 4])))
@@ -143,7 +143,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
 
 @library_function
 def sort_complex(a: ArrayLike) -> Array:
-    """The elements along the last axis as complex numbers, in order of real, then imaginary parts.
+    """The array as complex numbers, sorted along the last axis by real, then imaginary part.
 
     >>> from atled.numpy import asarray
     >>> sort_complex(asarray([2 + 1j, 1 + 2j, 2 - 1j]))
@@ -164,7 +164,7 @@ def _check_kth(name: str, a: Any, kth: Any, axis: int | None) -> None:
 
 
 def partition(a: ArrayLike, kth: int, axis: int | None = -1) -> Array:
-    """The elements rearranged so that the one at `kth` is where sorting would put it; here they are all sorted.
+    """The elements, with the smaller ones before position `kth` and the larger ones after it; all are sorted here.
 
     >>> from atled.numpy import asarray
     >>> partition(asarray([3, 1, 2]), 1)
@@ -175,7 +175,7 @@ def partition(a: ArrayLike, kth: int, axis: int | None = -1) -> Array:
 
 
 def argpartition(a: ArrayLike, kth: int, axis: int | None = -1) -> Array:
-    """The positions of the elements as `partition` arranges them; here, the positions that sort them.
+    """The indices that arrange the elements like `partition`; here they are the indices that sort.
 
     >>> from atled.numpy import asarray
     >>> argpartition(asarray([3, 1, 2]), 1)

@@ -18,7 +18,7 @@ from atled.staging.jit import library_function
 
 
 def _parts(op: Callable[[Any], Any], join: Callable[[Any, Any], Any], default: bool) -> Callable[[Any], Any]:
-    """A test of floating-point numbers, extended to complex ones by parts and to other dtypes by a constant."""
+    """op(x) for floats, join(op(real), op(imag)) for complex numbers, and `default` for other dtypes."""
 
     def f(x: Any) -> Any:
         kind = type_of(x).kind

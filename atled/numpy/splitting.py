@@ -1,4 +1,4 @@
-"""Arrays taken apart along an axis: NumPy's `split`, `array_split`, `unstack`."""
+"""Arrays split along an axis: NumPy's `split`, `array_split`, `unstack`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _bounds(name: str, length: int, sections: Any, is_exact: bool) -> tuple[int,
             raise ValueError(
                 errors.explained(
                     f"{name}: {length} elements cannot be split into {n} equal parts.",
-                    "array_split, whose parts may differ by one, or a list of the positions to split at.",
+                    "array_split, whose parts may differ in length by one, or a list of positions to split at.",
                 )
             )
         sizes = [length // n + (i < length % n) for i in range(n)]
@@ -41,7 +41,7 @@ def _bounds(name: str, length: int, sections: Any, is_exact: bool) -> tuple[int,
 
 
 def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
-    """An array cut into equal parts, or at positions, along an axis.
+    """The parts of an array, split along an axis into equal parts or at positions.
 
     >>> split(asarray([1, 2, 3, 4]), 2)
     [Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)]
@@ -52,7 +52,7 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, 
 
 
 def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
-    """An array cut into nearly equal parts, or at positions, along an axis.
+    """The parts of an array, split along an axis into parts whose lengths differ by at most one, or at positions.
 
     >>> array_split(asarray([1, 2, 3]), 2)
     [Array([1, 2], dtype=int32), Array([3], dtype=int32)]
@@ -63,7 +63,7 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """An array cut along its first axis.
+    """The parts of an array, split along its first axis as by `split`.
 
     >>> [x.shape for x in vsplit(np.ones((4, 3)), 2)]
     [(2, 3), (2, 3)]
@@ -72,7 +72,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """An array cut along its second axis, or its first if there is only one.
+    """The parts of an array, split along its second axis as by `split`, or its first if it has only one.
 
     >>> hsplit(asarray([1, 2, 3, 4]), [1])
     [Array([1], dtype=int32), Array([2, 3, 4], dtype=int32)]
@@ -81,7 +81,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """An array cut along its third axis.
+    """The parts of an array, split along its third axis as by `split`.
 
     >>> [x.shape for x in dsplit(np.ones((2, 2, 6)), 3)]
     [(2, 2, 2), (2, 2, 2), (2, 2, 2)]

@@ -47,7 +47,7 @@ _DISCRETE = ("lower", "higher", "nearest", "midpoint", "inverted_cdf", "averaged
 
 
 def _place(method: str, q: Any, n: Any) -> tuple[Any, Any]:
-    """Where quantiles lie among n sorted elements: an integer position, and the weight of the next one (None: zero)."""
+    """The position of a quantile among n sorted elements, and the weight of the element after it (None: zero)."""
     if method in _CONTINUOUS:
         a, b = _CONTINUOUS[method]
         at = ew.mul(ew.add(n, 1 - a - b), q)
@@ -144,7 +144,7 @@ def _read_quantiles(ordered: Any, weights: Sequence[Any], q: Any, method: str, s
 def _quantile_weights(
     name: str, weights: Any, rows: Any, dims: tuple[int, ...], axes: tuple[int, ...], dtype: Any, skips_nan: bool
 ) -> Any:
-    """Weights in the shape of the rows; those of NaN are zero if they are to be skipped."""
+    """Weights broadcast to the shape of the rows; if `skips_nan`, the weights of NaN are zero."""
     w = operand_type(name, weights)
     if w.shape != dims:
         if len(axes) != 1 or w.shape != (dims[axes[0]],):
@@ -182,9 +182,9 @@ quantile = _quantile_function(
     "quantile",
     False,
     False,
-    """The values below which given shares of the elements over axes lie; NaN if there is one.
+    """The values below which shares q of the elements over axes lie; NaN if any element is NaN.
 
-    The axes of q come first in the result. Methods are those of NumPy; weights go with 'inverted_cdf'.
+    The axes of q come first in the result. Methods are those of NumPy; weights need 'inverted_cdf'.
 
     >>> import atled.numpy as jnp
     >>> quantile(jnp.arange(5.0), 0.3)
@@ -195,7 +195,7 @@ percentile = _quantile_function(
     "percentile",
     False,
     True,
-    """Like `quantile`, with shares in percent.
+    """Like `quantile`, with q in percent.
 
     >>> import atled.numpy as jnp
     >>> percentile(jnp.arange(5.0), jnp.array([25, 50]))
@@ -206,7 +206,7 @@ nanquantile = _quantile_function(
     "nanquantile",
     True,
     False,
-    """Like `quantile`, leaving NaN out; NaN if nothing is left.
+    """Like `quantile`, ignoring NaN; NaN if all elements are NaN.
 
     >>> import atled.numpy as jnp
     >>> nanquantile(jnp.array([0.0, jnp.nan, 1.0, 2.0]), 0.25)
@@ -217,7 +217,7 @@ nanpercentile = _quantile_function(
     "nanpercentile",
     True,
     True,
-    """Like `nanquantile`, with shares in percent.
+    """Like `nanquantile`, with q in percent.
 
     >>> import atled.numpy as jnp
     >>> nanpercentile(jnp.array([0.0, jnp.nan, 1.0, 2.0]), 25)
@@ -233,7 +233,7 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """The median over axes: the middle element, or the mean of the two middle ones; NaN if any element is.
+    """The median over axes: the middle element, or the mean of the two middle ones; NaN if any element is NaN.
 
     >>> import atled.numpy as jnp
     >>> median(jnp.array([3.0, 1.0, 2.0, 4.0]))
@@ -251,7 +251,7 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Like `median`, ignoring NaN; NaN if all elements are.
+    """Like `median`, ignoring NaN; NaN if all elements are NaN.
 
     >>> import atled.numpy as jnp
     >>> nanmedian(jnp.array([3.0, jnp.nan, 1.0, 2.0]))
@@ -280,7 +280,7 @@ def cov(
     m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
     fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
-    """The covariance of variables, one for each row; observations can have frequencies and weights.
+    """The covariance matrix of variables, one for each row; observations can have frequencies and weights.
 
     >>> import atled.numpy as jnp
     >>> cov(jnp.array([1.0, 2.0, 4.0]))
@@ -321,7 +321,7 @@ def cov(
 
 @library_function(static=("rowvar", "dtype"))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
-    """The correlation of variables, one for each row: covariances over the standard deviations.
+    """The correlation matrix of variables, one for each row: covariances divided by both standard deviations.
 
     >>> import atled.numpy as jnp
     >>> corrcoef(jnp.array([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]))

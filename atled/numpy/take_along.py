@@ -50,8 +50,8 @@ def take(
     a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
-    """Elements along an axis at indices. Indices out of bounds give NaN or the largest or smallest integer, unless
-    `mode` is 'clip' or 'wrap'.
+    """Elements along an axis at indices. Indices out of bounds read `fill_value`, by default NaN or the largest or
+    smallest integer, unless `mode` is 'clip' or 'wrap'.
 
     >>> import atled.numpy as jnp
     >>> jnp.take(jnp.arange(4.0), jnp.array([0, 3]))
@@ -64,7 +64,7 @@ def take(
     if axis is not None and not -x.ndim <= axis < x.ndim:
         raise ValueError(f"take: axis {axis} is out of bounds for {x.type}.")
     if mode is None and 0 in x.shape:
-        mode = "clip"  # raises if there is something to read
+        mode = "clip"  # raises if an empty axis is read
     chosen = "fill" if mode in (None, "raise") else "promise" if mode == "promise_in_bounds" else mode
     return _take(x, i, axis, chosen, fill_value)
 
@@ -99,8 +99,8 @@ def take_along_axis(
 ) -> Array:  # fmt: skip
     """Elements along an axis at per-element indices, such as those returned by `argsort`.
 
-    Out of bounds, the result is `fill_value`: by default NaN, or the largest or smallest integer. Negative indices
-    count from the end, unless `wrap_negative_indices` is False.
+    Indices out of bounds read `fill_value`, by default NaN, or the largest or smallest integer. Negative indices count
+    from the end, unless `wrap_negative_indices` is False.
 
     >>> x = asarray([[3, 1], [2, 4]])
     >>> take_along_axis(x, x.argsort(axis=1), axis=1)

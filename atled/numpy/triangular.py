@@ -65,7 +65,7 @@ def _tri(n: int, m: int, k: int, dtype: Any) -> Any:
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:  # noqa: N803
-    """Ones on and below a diagonal, zeros above.
+    """An (N, M) matrix of ones on and below the k-th diagonal and zeros above.
 
     >>> tri(2, 3)
     Array([[1., 0., 0.],
@@ -169,21 +169,19 @@ def mask_indices(
 ) -> tuple[Array, Array]:
     """Rows and columns of the elements that a function such as `triu` keeps of an (n, n) matrix of ones.
 
-    Under `jit` their number must be given as `size`; missing ones are filled with zeros.
+    Under `jit`, `size` fixes their number; if there are fewer, the rest are zeros.
 
     >>> mask_indices(2, np.triu)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     mask = asarray(mask_func(ones((n, n)), k))
     if mask.ndim != 2:
-        raise ValueError(f"mask_indices: the function must give a matrix; got {mask.type}.")
+        raise ValueError(f"mask_indices: the function must return a matrix; got {mask.type}.")
     if size is not None:
         return _first_positions(mask, size.__index__())
     known = known_index(mask)
     if known is None:
         raise ConcretizationTypeError(
-            mask._explained(
-                f"mask_indices: how many elements of a traced {mask.type} are not zero is unknown.", "size=n."
-            )
+            mask._explained(f"mask_indices: a traced {mask.type} has an unknown number of nonzero elements.", "size=n.")
         )
     return _mask_positions(known != 0)

@@ -1,7 +1,7 @@
 """`ufunc`: elementwise functions with methods that reduce, accumulate and update: `add.reduce`, `maximum.at`, ...
 
-The library's own ufuncs are plain functions, which are faster to call, with the methods as attributes;
-`isinstance(add, ufunc)` holds for them, too. `frompyfunc` makes a ufunc from any function of scalars.
+The functions of `atled.numpy` are plain functions, which are faster to call, with the methods as attributes; still,
+`isinstance(add, ufunc)` is true. `frompyfunc` makes a ufunc from any function of scalars.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 class _Kind(type):
-    """A metaclass: functions that have the methods of a ufunc count as ufuncs."""
+    """A metaclass whose `isinstance` accepts functions that have the methods of a ufunc."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return type(x) is cls or (hasattr(x, "reduceat") and isinstance(x.reduceat.__self__, cls))
@@ -141,20 +141,20 @@ class ufunc(metaclass=_Kind):  # noqa: N801
         return _accumulated(self, self._widened(x, dtype), axis)
 
     def outer(self, A: Any, B: Any, /) -> Any:  # noqa: N803
-        """Apply the function to every pair of an element of A and an element of B."""
+        """The function of every pair of an element of A and an element of B, in the shape A.shape + B.shape."""
         self._check("outer")
         x, y = asarray(A), asarray(B)
         return self(x.reshape(x.shape + (1,) * y.ndim), y)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
-        """The array with the function applied at indices; a repeated index is applied repeatedly."""
+        """The array with the function applied to the elements at indices, once for each occurrence of an index."""
         if inplace:
             raise NotImplementedError(
                 f"{self.__name__}.at: arrays are immutable; got inplace=True."
                 f"\n  try: x = {self.__name__}.at(x, indices, ..., inplace=False)"
             )
         if self.nin > 2 or self.nout != 1 or (b is None) != (self.nin == 1):
-            raise ValueError(f"{self.__name__}.at: {self.nin} operands are needed, with b for the second one.")
+            raise ValueError(f"{self.__name__}.at: {self.nin} operands are needed; b is the second one.")
         x = asarray(a)
         if self._is_own and self.__name__ in _WRITES:
             return getattr(x.at[indices], _WRITES[self.__name__])(b)
@@ -179,7 +179,7 @@ class ufunc(metaclass=_Kind):  # noqa: N801
 
 
 def _folded(u: ufunc, rows: Any) -> Any:
-    """Rows in the dtype of the reduction, so that a loop can carry it."""
+    """Rows in the dtype of the reduction, which a loop can carry."""
     first = rows[:1]
     return rows.astype(u(first, first).dtype)
 
@@ -212,7 +212,7 @@ def _reduced(u: Any, x: Any, start: Any, where: Any, axes: tuple[int, ...], keep
 
 
 def _loop(u: Any, rows: Any, keeps: Any = None) -> tuple[Any, Any]:
-    """The last and all intermediate results of reducing rows in order; some rows may be masked out."""
+    """The last result and all results of reducing rows in order; rows where `keeps` is false are skipped."""
     from atled.higher_order.scan import scan
 
     def step(carry: Any, given: Any) -> tuple[Any, Any]:
@@ -291,7 +291,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 
 
 def install() -> None:
-    """Give the library's functions the methods of a ufunc."""
+    """Set the methods of a ufunc as attributes of the functions in `_OWN` and `negative`."""
     for name, (_, identity) in {**_OWN, "negative": (False, None)}.items():
         f = _FUNCTIONS[name]
         wrapper = ufunc(f, 1 if name == "negative" else 2, 1, name=name, identity=identity)

@@ -52,7 +52,7 @@ def _bind_lengths(lengths: dict[str, int], axes: CoreAxes, x: Any, signature: st
 def _checked(
     f: Callable[..., Any], lengths: dict[str, int], results: list[CoreAxes], signature: str
 ) -> Callable[..., Any]:
-    """The function, with its result shapes checked against the signature."""
+    """f, with the shapes of its results checked against the signature."""
 
     def run(*args: Any) -> Any:
         out = f(*args)
@@ -75,10 +75,10 @@ def _checked(
 def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Any:
-    """A function of scalars, or of the core axes that a signature names, as a function of arrays that broadcast.
+    """A function of scalars, or of arrays with the signature's core axes, as a function that broadcasts its arguments.
 
     Arguments in `excluded`, by position or name, are passed to the function unchanged. Keyword arguments that are not
-    excluded are vectorized after the positional ones, as in NumPy. The function is batched by `vmap`, not looped over.
+    excluded are vectorized after the positional ones, as in NumPy. `vmap` batches the function; there is no loop.
 
     >>> import atled.numpy as jnp
     >>> product = jnp.vectorize(lambda a, b: a @ b, signature="(n,m),(m)->(n)")
@@ -128,7 +128,7 @@ def _present_axes(
     """The core axes of the arguments that are not None."""
     if len(axes) != count:
         raise TypeError(f"vectorize: signature {signature!r} has {len(axes)} arguments; got {count}.")
-    numbers = [i - sum([k in kept for k in range(i)]) for i in absent]  # indices among the arguments of the signature
+    numbers = [i - sum([k in kept for k in range(i)]) for i in absent]  # positions in the signature
     for i in numbers:
         if axes[i]:
             raise ValueError(f"vectorize: argument {i} must have the core axes ({','.join(axes[i])}); got None.")
@@ -141,7 +141,7 @@ def _spread(f: Callable[..., Any], args: Sequence[Any], axes: Sequence[CoreAxes]
     lead = broadcast_shapes(*leads) if leads else ()
     full = [(1,) * (len(lead) - len(s)) + s for s in leads]
     mapped = [d for d, n in enumerate(lead) if n != 1]
-    for d in reversed(mapped):  # an axis that an argument lacks is not added: vmap passes the argument to all examples
+    for d in reversed(mapped):  # vmap passes an argument without this axis to all examples
         f = vmap(f, in_axes=tuple([0 if s[d] != 1 else None for s in full]))
     out = f(
         *[shape.reshape(x, (*[n for n in s if n != 1], *x.shape[len(s) :])) for x, s in zip(args, leads, strict=True)]
@@ -152,7 +152,7 @@ def _spread(f: Callable[..., Any], args: Sequence[Any], axes: Sequence[CoreAxes]
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """Apply a function of 1-d arrays along an axis, which its result replaces.
+    """Apply a function to each 1-d slice along an axis; the axes of its result replace that axis.
 
     >>> import atled.numpy as jnp
     >>> jnp.apply_along_axis(jnp.cumsum, 1, jnp.ones((2, 3)))
@@ -192,7 +192,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: int | S
             out = shape.reshape(out, (*out.shape[:at], 1, *out.shape[at:]))
         if out.ndim != x.ndim:
             raise ValueError(
-                "apply_over_axes: the function must keep the axes, or drop the one it is given; "
+                "apply_over_axes: the function must keep all axes, or drop only the given one; "
                 f"got {out.type} for {x.type}."
             )
         x = out

@@ -1,4 +1,4 @@
-"""Window functions of signal processing, as vectors that rise from the ends to the middle.
+"""NumPy's window functions of signal processing: vectors that rise from the ends to the middle.
 
 Windows are computed in double precision, because their ends are differences of nearly equal numbers, and returned in
 the default dtype.
@@ -43,7 +43,7 @@ def _cosines(m: int, weights: tuple[float, ...]) -> Any:
 
 
 def blackman(M: int) -> Array:  # noqa: N803
-    """The Blackman window: three cosines, with very low side lobes.
+    """The Blackman window: a constant and two cosines, with very low side lobes.
 
     >>> abs(blackman(5).round(2))
     Array([0.  , 0.34, 1.  , 0.34, 0.  ], dtype=float32)

@@ -1,4 +1,4 @@
-"""First-order primitives, one file per family. An op's class holds all its rules.
+"""First-order primitives, one file per family. The class of an op holds all its rules.
 
 Files import only earlier ones in this order: `elementwise_family` and `mask_rules`, which all others use, then
 `elementwise`, `conversion`, `elementary`, `shape`, `real_functions`, `complex_functions`, and the rest. Functions

@@ -1,7 +1,8 @@
-"""`Callback`: a host callback, a Python function that compiled code calls with NumPy arrays.
+"""`Callback`: the op that calls a Python function on the host with NumPy arrays, also from compiled code.
 
-The engine copies results without checks, so they are checked here first. An exception is stored and raised later with
-its original type. Callbacks with an effect run in program order, in loops and branches too.
+The types of the results are checked here, because the engine copies results without checks. An exception in compiled
+code is stored, and raised with its original type when a result is read. Callbacks with an effect run in program order,
+in loops and branches too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", 
 
 
 class Host:
-    """A host function, and the types of its results. Compared by identity."""
+    """A host function, and the types of its results. Two hosts are equal only if they are the same object."""
 
     __slots__ = ("function", "name", "types")
 
@@ -55,18 +56,18 @@ class Host:
         return np.ascontiguousarray(host).reshape(t.shape)
 
     def from_engine(self, *arrays: Any) -> tuple[np.ndarray, ...]:
-        """The call from compiled code: an exception is stored until the result is read."""
+        """Call the function from compiled code; an exception is stored until a result is read."""
         try:
             return self(*arrays)
         except BaseException as error:
             raise RuntimeError(errors.keep(error)) from None
 
     def of_types(self, types: Sequence[ArrayType]) -> Host:
-        """The same function, where its results have other types."""
+        """The same function, with other result types."""
         return Host(self.function, types, self.name)
 
     def over_lanes(self, size: int, batched: Sequence[bool]) -> Host:
-        """The same function, for one lane of a batch after another."""
+        """A host function that calls this one for each example of a batch in turn, and stacks the results."""
         types = [ArrayType((size, *t.shape), t.dtype) for t in self.types]
 
         def each(*arrays: Any) -> list[np.ndarray]:
@@ -81,7 +82,7 @@ class Host:
 _BELOW = {"b": "b", "i": "bi", "u": "bi", "f": "bif", "c": "bifc"}
 
 
-DEBUG = {False: "debug", True: "ordered debug"}  # effects, by whether they are ordered
+DEBUG = {False: "debug", True: "ordered debug"}  # effects, keyed by whether they are ordered
 IO = {False: "io", True: "ordered io"}
 
 
@@ -91,7 +92,7 @@ class Callback(Op):
     gives_tuple = True
     runs_on_host = True
     host: Host
-    effect: str | None  # a value of `DEBUG` or `IO`
+    effect: str | None  # a value of `DEBUG` or `IO`, or None for a pure function
     vmap_method: str | None = None
 
     @property
@@ -108,7 +109,7 @@ class Callback(Op):
         return build.callback(self.host.from_engine, operands, self.host.types, self.has_effect)
 
     def on_host(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The results, if the operands are concrete."""
+        """The results for concrete operands."""
         return self.host(*arrays)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ _UNIT = "#unit"
 
 
 class Collective(Op):
-    """The family: ops that combine values of an array along named axes."""
+    """Base class of ops that combine the values of an array along named axes."""
 
     is_collective = True
     axes: tuple[Any, ...]
@@ -34,7 +34,7 @@ class Collective(Op):
         return bind(self, *operands)
 
     def communicate(self, build: Any, op: str, x: Any, out: ArrayType, more: dict[str, Any], regions: Any = ()) -> Any:
-        """Emit an operation between the devices of a mesh."""
+        """Emit a collective operation between the devices of a mesh."""
         attributes = {"replica_groups": build.groups(self.axes), "channel_handle": build.channel(), **more}
         return build.emit(op, (x,), (out,), attributes, regions)
 
@@ -43,7 +43,7 @@ class Collective(Op):
 
 
 class AllReduce(Collective):
-    """The family of reductions over named axes: every position gets the result."""
+    """Base class of reductions over named axes: the result is the same at every index."""
 
     is_same_for_all = True
 
@@ -115,7 +115,7 @@ class Pvary(Collective):
 
 
 class AssumeReplicated(Pvary):
-    """Equal device-varying values as one replicated value: each device gets a share of the cotangent."""
+    """Equal device-varying values as one replicated value: each device gets an equal share of the cotangent."""
 
     is_same_for_all = True
     size: int
@@ -129,20 +129,20 @@ class AssumeReplicated(Pvary):
 
 
 class Pextremum(AllReduce):
-    """The largest or smallest value over named axes; positions that tie share the derivative."""
+    """The largest or smallest value over named axes; equal extrema share the derivative."""
 
     takes = "biuf"
-    loses: ClassVar[Callable[[Any, Any], Any]]  # whether a value is beaten by the extremum
-    nan_rank: ClassVar[str]  # the limit of integers that beats all others
+    loses: ClassVar[Callable[[Any, Any], Any]]  # whether a value is not the extremum, given both
+    nan_rank: ClassVar[str]  # the integer limit that stands for NaN
 
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.kind != "f" or build.platform == "tpu":
             return super().lower(build, x)
-        found = super().lower(build, build.apply(self._ranked, x))  # the engine's all-reduce may lose NaN
+        found = super().lower(build, build.apply(self._ranked, x))  # the engine's all-reduce may drop NaN
         return build.apply(lambda v: self._unranked(v, x.type.dtype), found)
 
     def _ranked(self, x: Any) -> Any:
-        """Integers in the order of x; NaN wins."""
+        """Integers that are ordered like x, with NaN as the extremum."""
         x = x if dtypes.bits(type_of(x).dtype) >= 16 else conversion.convert(x, np.float32)
         bits = conversion.bitcast_convert(x, f"int{dtypes.bits(type_of(x).dtype)}")
         nan = np.asarray(getattr(np.iinfo(type_of(bits).dtype), self.nan_rank), type_of(bits).dtype)
@@ -156,7 +156,7 @@ class Pextremum(AllReduce):
         (x,), (t,) = primals, tangents
         out = bind(self, x)
         one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
-        is_discarded = type(self).loses(x, out)  # none, if the extremum is NaN
+        is_discarded = type(self).loses(x, out)  # all False if the extremum is NaN
         total = bind(Psum(self.axes), bind(elementwise.GateTangent(), is_discarded, zero, t))
         count = bind(Psum(self.axes), elementwise.select(is_discarded, zero, one))
         return out, elementwise.div(total, elementwise.select(elementwise.eq(out, out), count, out))
@@ -181,7 +181,7 @@ class Pmin(Pextremum):
 
 
 class AxisIndex(Collective):
-    """The position along a named axis."""
+    """The index along a named axis."""
 
     def result_type(self) -> ArrayType:
         return ArrayType((), np.int32)
@@ -244,7 +244,7 @@ class AllGather(Collective):
 
 
 class PsumScatter(Collective):
-    """The sum over a named axis, of which every position keeps its own slice along `axis`."""
+    """The sum over a named axis, scattered: each index of the named axis keeps one slice of the sum along `axis`."""
 
     linear_in = ((0,),)
     axis: int
@@ -295,7 +295,7 @@ class PsumScatter(Collective):
 
 
 class Ppermute(Collective):
-    """Values sent along a named axis: `pairs` of (source, target). Positions that receive nothing get zero."""
+    """Values sent along a named axis, by (source, target) `pairs` of indices; an index that is no target gets zeros."""
 
     linear_in = ((0,),)
     pairs: tuple[tuple[int, int], ...]
@@ -329,7 +329,7 @@ class Ppermute(Collective):
 
 
 class AllToAll(Collective):
-    """Slices along `split` sent to the positions of a named axis, and the received ones joined along `join`."""
+    """Slices along `split_axis`, one sent to each index of a named axis, and concatenated along axis `join`."""
 
     linear_in = ((0,),)
     split_axis: int
@@ -360,7 +360,7 @@ class AllToAll(Collective):
         parts = shape.reshape(x, [size, *dims[:s], size, dims[s] // size, *dims[s + 1 :]])  # source, ..., target, ...
         parts = shape.move_axis(parts, s + 1, 0)  # target, source, ...
         dims[s] //= size
-        parts = shape.move_axis(parts, 1, 1 + j)  # the source becomes the leading part of the joined axis
+        parts = shape.move_axis(parts, 1, 1 + j)  # the source index is the leading part of axis `join`
         dims[j] *= size
         return shape.reshape(parts, (size, *dims))
 
@@ -371,11 +371,11 @@ class AllToAll(Collective):
         return (bind(AllToAll(self.axes, self.join, self.split_axis, self.size), cotangent),)
 
 
-# -- the functions --------------------------------------------------------------------------------------------------
+# -- functions --------------------------------------------------------------------------------------------------------
 
 
 def names(axes: Any) -> tuple[Any, ...]:
-    """One or several axis names as a tuple; raises for those that are not in scope."""
+    """One or several axis names as a tuple; raises if a name is not in scope."""
     axis_names = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
     for name in axis_names:
         named_axis(name)
@@ -383,12 +383,12 @@ def names(axes: Any) -> tuple[Any, ...]:
 
 
 def axis_size(axes: Any) -> int:
-    """The size of a named axis, or of several together."""
+    """The size of a named axis, or the product of the sizes of several."""
     return prod([named_axis(n).size for n in names(axes)])
 
 
 def psum(x: Any, axes: Any) -> Any:
-    """The sum of an array over named axes; booleans are counted, a constant is multiplied by their size."""
+    """The sum of an array over named axes; booleans are counted, a Python number is multiplied by the axes' size."""
     axis_names = names(axes)
     if isinstance(x, (int, float, complex)):
         return x * axis_size(axis_names)
@@ -400,13 +400,13 @@ def _counted(x: Any) -> Any:
 
 
 def pvary(x: Any, axes: Any) -> Any:
-    """A replicated value as a varying one along named axes: the identity."""
+    """x itself, after checking the axis names: types do not distinguish replicated from varying values."""
     names(axes)
     return x
 
 
 def pbroadcast(x: Any, axes: Any, source: int) -> Any:
-    """Broadcast the value at one position of a named axis to all of them."""
+    """Broadcast the value at index `source` of a named axis to all indices."""
     axis_names, t = names(axes), type_of(x)
     if any([named_axis(n).interpreter is not None for n in axis_names]):
         return shape.reshape(shape.slice_in_axis(all_gather(x, axes), source, source + 1, 0), t.shape)
@@ -427,7 +427,7 @@ def pmin(x: Any, axes: Any) -> Any:
 
 
 def axis_index(axes: Any) -> Any:
-    """The position along a named axis, or along several together, the last running fastest."""
+    """The index along a named axis, or along several together in row-major order."""
     out = None
     for name in names(axes):
         index = bind(AxisIndex((name,)))
@@ -443,26 +443,26 @@ def _single(axes: Any) -> Any:
 
 
 def all_gather(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
-    """The values of all positions of a named axis, stacked or concatenated."""
+    """The values along a named axis, stacked on a new axis or, if `is_tiled`, concatenated."""
     axis = check_axis("all_gather", axis, type_of(x).ndim + (not is_tiled))
     return bind(AllGather(_single(axes), axis, axis_size(axes), is_tiled), x)
 
 
 def psum_scatter(x: Any, axes: Any, axis: int = 0, is_tiled: bool = False) -> Any:
-    """The sum over a named axis, of which every position keeps its slice."""
+    """The sum over a named axis, scattered: each index of the named axis keeps one slice along `axis`."""
     axis = check_axis("psum_scatter", axis, type_of(x).ndim)
     return bind(PsumScatter(_single(axes), axis, axis_size(axes), is_tiled), _counted(x))
 
 
 def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
-    """Values sent along a named axis, by pairs of (source, target)."""
+    """Values sent along a named axis, by (source, target) pairs of indices."""
     permutation = tuple([(operator.index(s), operator.index(t)) for s, t in pairs])
     size = axis_size(axes)
     for place in [p for pair in permutation for p in pair]:
         if not 0 <= place < size:
             raise ValueError(
-                f"ppermute: position {place} is out of bounds for the axis {axes!r} of size {size}; got {list(pairs)}."
-                f"\n  try: positions from 0 to {size - 1}, such as (i + 1) % {size}."
+                f"ppermute: index {place} is out of bounds for the axis {axes!r} of size {size}; got {list(pairs)}."
+                f"\n  try: indices from 0 to {size - 1}, such as (i + 1) % {size}."
             )
     if len({s for s, _ in permutation}) != len(permutation) or len({t for _, t in permutation}) != len(permutation):
         raise ValueError(f"ppermute: each index may send and receive at most once; got {list(pairs)}.")
@@ -470,6 +470,6 @@ def ppermute(x: Any, axes: Any, pairs: Sequence[tuple[int, int]]) -> Any:
 
 
 def all_to_all(x: Any, axes: Any, split_axis: int, join: int) -> Any:
-    """Slices along one axis sent to the positions of a named axis, and joined along another axis."""
+    """Slices along `split_axis`, one sent to each index of a named axis, and concatenated along `join`."""
     split_axis, join = [check_axis("all_to_all", a, type_of(x).ndim) for a in (split_axis, join)]
     return bind(AllToAll(_single(axes), split_axis, join, axis_size(axes)), x)

@@ -1,9 +1,9 @@
 """Elementary functions of complex numbers, written with real functions of their two parts.
 
-Each is accurate over the whole plane, without overflow on the way to a finite result, continuous on the side of a
-branch cut that the sign of zero selects, and has the special values of C99 (annex G), which the array API standard
-repeats. The formulas for inverse functions are Kahan's ("Branch cuts for complex elementary functions", 1987).
-Derivatives are defined by the ops; the functions here are not differentiated.
+The functions are accurate over the whole plane, do not overflow before their result does, are continuous on the side of
+a branch cut that the sign of zero selects, and have the special values of C99 (annex G) and of the array API standard.
+The formulas for inverse functions are Kahan's ("Branch cuts for complex elementary functions", 1987). The ops define
+the derivatives; these functions are not differentiated.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def _both(*conditions: Any) -> Any:
     return out
 
 
-# -- numbers near one: products that are exact ------------------------------------------------------------------------
+# -- magnitudes near one, where the logarithm needs exact products ----------------------------------------------------
 
 
 def _sum_of_squares(x: Any, y: Any, other: Any) -> Any:
-    """x*x + y*y + other in doubled precision, because large terms cancel."""
-    a, c = top_half(x), top_half(y)  # whose squares are exact
+    """x*x + y*y + other, in twice the precision because large terms cancel."""
+    a, c = top_half(x), top_half(y)  # the squares of a and c are exact
     b, d = ew.sub(x, a), ew.sub(y, c)
     total, left = ew.mul(a, a), value(x, 0.0)
-    # the compiler folds adjacent constants, so `other` must not come first
+    # `other` is not the first term, because the compiler would fold it with another constant
     for term in (ew.mul(c, c), other, ew.mul(ew.mul(a, b), 2), ew.mul(ew.mul(c, d), 2), ew.mul(b, b), ew.mul(d, d)):
         total, rest = two_sum(total, term)
         left = ew.add(left, rest)
@@ -63,7 +63,7 @@ def _sum_of_squares(x: Any, y: Any, other: Any) -> Any:
 
 
 def _log_of_size(x: Any, y: Any) -> Any:
-    """log(hypot(x, y)), for sizes that are not near one."""
+    """log(hypot(x, y)), for a hypot that is not near one."""
     a, b = elementary.absolute(x), elementary.absolute(y)
     top, low = ew.maximum(a, b), ew.minimum(a, b)
     is_plain = ew.logical_or(ew.eq(low, 0), ew.eq(top, _infinity(top)))
@@ -88,7 +88,7 @@ def log(z: Any) -> Any:
 
 
 def log1p(z: Any) -> Any:
-    """log(1 + z): near the circle of radius 1 around -1, from 2x + x*x + y*y."""
+    """log(1 + z); where abs(1 + z) is near one, its logarithm is log1p(2x + x*x + y*y) / 2."""
     x, y = _parts(z)
     moved = ew.add(x, 1)
     square = _sum_of_squares(x, y, ew.mul(x, 2))
@@ -110,7 +110,7 @@ def _exp_parts(x: Any, y: Any) -> tuple[Any, Any]:
     zero, is_lost = value(x, 0.0), _is_lost(y)
     re, im = (ew.mul(ew.mul(size, f(y)), more) for f in (elementary.cos, elementary.sin))
     im = ew.select(ew.eq(y, 0), y, im)
-    # an infinite real part wins over an angle that is not finite
+    # if x is infinite and y is not finite, the real part is x or zero
     is_down = _both(ew.eq(x, ew.neg(_infinity(x))), is_lost)
     re, im = (ew.select(is_down, zero, v) for v in (re, im))
     return ew.select(_both(ew.eq(x, _infinity(x)), is_lost), x, re), im
@@ -122,17 +122,17 @@ def exp(z: Any) -> Any:
 
 
 def expm1(z: Any) -> Any:
-    """exp(z) - 1: for small x, the real part is expm1(x) cos(y) - 2 sin(y/2)**2."""
+    """exp(z) - 1; for abs(x) < 1, the real part is expm1(x) cos(y) - 2 sin(y/2)**2."""
     x, y = _parts(z)
     re, im = _exp_parts(x, y)
     half = elementary.sin(ew.mul(y, 0.5))
     near = ew.sub(ew.mul(elementary.expm1(x), elementary.cos(y)), ew.mul(ew.mul(half, half), 2))
-    near = ew.select(ew.eq(near, 0), value(x, 0.0), near)  # for zeros of both signs, as the standard requires
+    near = ew.select(ew.eq(near, 0), value(x, 0.0), near)  # +0 for zeros of both signs, as the standard requires
     return conversion.complex(ew.select(ew.lt(elementary.absolute(x), 1), near, ew.sub(re, 1)), im)
 
 
 def _hypot(a: Any, b: Any) -> Any:
-    """sqrt(a*a + b*b) of sizes that are neither infinite nor near overflow."""
+    """sqrt(a*a + b*b) for a and b that are not negative, infinite, or near overflow."""
     top, low = ew.maximum(a, b), ew.minimum(a, b)
     ratio = ew.div(low, ew.select(ew.eq(top, 0), value(a, 1.0), top))
     return ew.mul(top, elementary.sqrt(ew.add(ew.mul(ratio, ratio), 1)))
@@ -154,7 +154,7 @@ def _sqrt_parts(x: Any, y: Any) -> tuple[Any, Any]:
     is_left = ew.lt(x, 0)
     re, im = ew.select(is_left, other, root), ew.select(is_left, root, other)
     infinity, zero = _infinity(x), value(x, 0.0)
-    # along the real axis, and an infinite imaginary part, which wins over everything
+    # the limits for infinite x, and for infinite y, which override those for x
     is_far, is_up = _is_infinite(x), _is_infinite(y)
     flat = ew.select(_is_nan(y), y, zero)
     re = ew.select(is_far, ew.select(is_left, flat, infinity), re)
@@ -164,7 +164,7 @@ def _sqrt_parts(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def sqrt(z: Any) -> Any:
-    """The root with a real part that is not negative; on the cut along the negative numbers it has the sign of y."""
+    """The square root with a nonnegative real part; for negative z, its imaginary part has the sign of y."""
     return conversion.complex(*_sqrt_parts(*_parts(z)))
 
 
@@ -199,9 +199,9 @@ def _cosh_parts(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _tanh_parts(x: Any, y: Any) -> tuple[Any, Any]:
-    """sinh(x) cosh(x) and sin(y) cos(y) over sinh(x)**2 + cos(y)**2, which cannot cancel."""
+    """sinh(x) cosh(x) and sin(y) cos(y), both divided by sinh(x)**2 + cos(y)**2, a sum without cancellation."""
     size = elementary.absolute(x)
-    is_large = ew.gt(size, 10.0 if type_of(x).dtype is dtypes.float32 else 20.0)  # tanh is 1 there
+    is_large = ew.gt(size, 10.0 if type_of(x).dtype is dtypes.float32 else 20.0)  # where tanh(x) rounds to 1
     inner = ew.select(is_large, value(x, 1.0), x)
     s, c = elementary.sinh(inner), elementary.cosh(inner)
     sin, cos = elementary.sin(y), elementary.cos(y)
@@ -251,11 +251,11 @@ def tan(z: Any) -> Any:
     return conversion.complex(re, im)
 
 
-# -- their inverses ---------------------------------------------------------------------------------------------------
+# -- inverse functions ------------------------------------------------------------------------------------------------
 
 
 def _is_far(x: Any, y: Any) -> Any:
-    """Whether z*z + 1 and z*z - 1 are z*z, so that the inverse functions are logarithms of 2z."""
+    """Whether z*z + 1 and z*z - 1 round to z*z, so the inverse functions are logarithms of 2z."""
     limit = 2 / dtypes.finfo(type_of(x).dtype).eps
     return ew.logical_or(ew.gt(elementary.absolute(x), limit), ew.gt(elementary.absolute(y), limit))
 
@@ -265,7 +265,7 @@ def _log_of_double(x: Any, y: Any) -> Any:
 
 
 def _asinh_parts(x: Any, y: Any) -> tuple[Any, Any]:
-    """Computed for the absolute values of the parts, from the roots of 1 + iz and 1 - iz; the signs are restored."""
+    """The parts of asinh(z), from the roots of 1 + iz and 1 - iz for abs(x) and abs(y); the signs are restored."""
     width, height = elementary.absolute(x), elementary.absolute(y)
     a, b = _sqrt_parts(ew.sub(1, height), width)
     c, d = _sqrt_parts(ew.add(height, 1), width)
@@ -274,7 +274,7 @@ def _asinh_parts(x: Any, y: Any) -> tuple[Any, Any]:
     re = ew.select(is_far, _log_of_double(width, height), re)
     under = ew.select(is_far, width, ew.add(ew.mul(a, c), ew.mul(b, d)))
     im = elementary.atan2(height, under)
-    # z itself if its cube underflows: the roots would lose tiny numbers
+    # for small z, z itself: 1 + iz would lose its digits
     info = dtypes.finfo(type_of(x).dtype)
     is_small = ew.lt(ew.maximum(width, height), math.sqrt(info.eps) / 4)
     re, im = ew.select(is_small, width, re), ew.select(is_small, height, im)
@@ -329,10 +329,10 @@ def _atanh_parts(x: Any, y: Any) -> tuple[Any, Any]:
     rest = ew.sub(1, inner)
     under = ew.add(ew.mul(rest, rest), ew.mul(side, side))
     near = ew.mul(elementary.log1p(ew.div(ew.mul(inner, 4), under)), 0.25)
-    # at x = 1, where y**2 may be lost
+    # at x = 1 and small y, where y**2 may underflow
     at_one = ew.mul(ew.sub(math.log(2.0), elementary.log(side)), 0.5)
     near = ew.select(_both(ew.eq(a, one), ew.lt(b, math.sqrt(dtypes.finfo(type_of(x).dtype).eps))), at_one, near)
-    # far away 1 / z is left: both sides of the fraction are divided by the larger part
+    # for large z, 1 / z, with both sides of the fraction divided by the larger part
     scale = ew.select(is_far, top, one)
     size = ew.add(top, ew.mul(low, ew.div(low, scale)))
     far = ew.div(ew.div(a, scale), size)
@@ -357,8 +357,7 @@ def atan(z: Any) -> Any:
     return conversion.complex(re, im)
 
 
-# -- absolute value and functions of it
-# -----------------------------------------------------------------------------------
+# -- absolute value and functions of it -------------------------------------------------------------------------------
 
 
 def absolute(z: Any, size: Any) -> Any:
@@ -368,12 +367,12 @@ def absolute(z: Any, size: Any) -> Any:
 
 
 def sign(z: Any) -> Any:
-    """z / abs(z), and 0 at 0; divided by the larger part first, so that the magnitude is never lost."""
+    """z / abs(z), and 0 at 0; z is first divided by its larger part, so abs(z) neither over- nor underflows."""
     x, y = _parts(z)
     top = ew.maximum(elementary.absolute(x), elementary.absolute(y))
     one, zero = value(x, 1.0), value(x, 0.0)
     is_far, is_zero = ew.eq(top, _infinity(top)), ew.eq(top, 0)
-    # an infinite part dominates the other; two infinite parts have no direction
+    # one infinite part gives its sign, and the other part 0; two infinite parts give NaN
     scale = ew.select(is_zero, one, top)
     a, b = (
         ew.select(is_far, ew.select(_is_infinite(v), with_sign(one, v), ew.mul(v, 0)), ew.div(v, scale)) for v in (x, y)
@@ -390,7 +389,7 @@ def square(z: Any) -> Any:
     return conversion.complex(ew.mul(ew.sub(x, y), ew.add(x, y)), ew.add(product, product))
 
 
-# -- the ops that are computed by these functions ----------------------------------------------------------------------
+# -- ops that lower to these functions --------------------------------------------------------------------------------
 
 _OPS: list[tuple[type[Elementwise], Any]] = [
     (elementary.Sign, sign), (elementary.Abs, absolute), (ew.IntegerPow, square), (elementary.Sqrt, sqrt),

@@ -55,7 +55,7 @@ _SPELLED = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "tf32": "tf32",
     "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2",
 }  # fmt: skip
-# By name: the algorithm, the storage dtype of its operands, and whether CPUs support it.
+# name -> the algorithm, the storage dtype of its operands, and whether CPUs support it
 ALGORITHMS: dict[str, tuple[DotAlgorithm, Any, bool]] = {
     "F16_F16_F16": (DotAlgorithm("float16", "float16", "float16"), dtypes.float16, True),
     "F16_F16_F32": (DotAlgorithm("float16", "float16", "float32"), dtypes.float16, False),
@@ -71,11 +71,11 @@ ALGORITHMS: dict[str, tuple[DotAlgorithm, Any, bool]] = {
 }
 _OF_EIGHT_BITS = tuple(
     [f"ANY_F8_ANY_F8_{s}{e}" for s in ("F32", "ANY") for e in ("", "_FAST_ACCUM")]
-)  # the name exists, but not the algorithm
+)  # names in JAX's enum that no backend supports
 
 
 def precision_name(precision: Any) -> str | None:
-    """A user's precision (a name, an enum, an algorithm, None) as the compiler's name."""
+    """A user's precision (a name, an enum, an algorithm or None) as the compiler's name for it, or None."""
     if precision is None:
         precision = scope().matmul_precision
     if precision is None:
@@ -96,7 +96,7 @@ def precision_name(precision: Any) -> str | None:
 class DotGeneral(LinearOp):
     """Products of x and y summed over `contracting` axes, for each index of the `batch` axes.
 
-    The result has the batch axes, then the other axes of x, then those of y. With `result` the products are summed and
+    The result has the batch axes, then the other axes of x, then those of y. With `result`, the products are summed and
     returned in that dtype.
     """
 
@@ -135,7 +135,7 @@ class DotGeneral(LinearOp):
         return self._lowered(build, x, y)
 
     def _by_algorithm(self, build: Any, name: str, x: Any, y: Any) -> Any:
-        """A product by an algorithm: operands are rounded to its storage dtype, the result is cast to its own."""
+        """The product by a named algorithm, with operands in its storage dtype and sums in its accumulation dtype."""
         given, stored, is_on_cpu = ALGORITHMS.get(name, (None, x.type.dtype, False))
         if (build.platform == "cpu" and not is_on_cpu) or name in _OF_EIGHT_BITS:
             raise ValueError(f"precision: {name!r} is not supported on {build.platform}.")
@@ -205,11 +205,11 @@ class DotGeneral(LinearOp):
         n = len(wb)
         o_start = n if is_swapped else n + len(w_free)
         o_axes = tuple(range(o_start, o_start + len(o_free)))
-        # axes of the product: batch, free axes of the wanted operand, its contracted axes in the order of the other's
+        # the product's axes: batch, free axes of `wanted`, its contracting axes in the order of those of `other`
         contracted = [wc[i] for i in sorted(range(len(oc)), key=lambda i: oc[i])]
         order, left, right = [*wb, *w_free, *contracted], cotangent, other
         contracting, batch = (o_axes, tuple(o_free)), (tuple(range(n)), tuple(ob))
-        if [*wb, *contracted, *w_free] == list(range(wanted.ndim)):  # with the other first, nothing is transposed
+        if [*wb, *contracted, *w_free] == list(range(wanted.ndim)):  # `other` first avoids a transpose
             order = list(range(wanted.ndim))
             left, right = right, left
             contracting, batch = (tuple(o_free), o_axes), (tuple(ob), tuple(range(n)))
@@ -226,7 +226,7 @@ class DotGeneral(LinearOp):
         if batched[0]:
             out = dot_general(x, y, (up(xc), yc), (up(xb), yb), self.precision, self.result)
             return shape.move_axis(out, len(xb), 0)
-        # the batched operand goes first, so that its batch axis ends up in front of the other's axes
+        # with y as the left operand, its batch axis comes before the axes of x
         out = dot_general(y, x, (up(yc), xc), (up(yb), xb), self.precision, self.result)
         n = len(xb)
         y_free = type_of(y).ndim - 1 - len(yc) - n
@@ -237,10 +237,10 @@ class DotGeneral(LinearOp):
 
 
 def _gains_by_merging(t: ArrayType, axes: Sequence[int]) -> bool:
-    """Whether a product over several axes, side by side, is faster as one over a single axis.
+    """Whether a product that contracts several adjacent axes is faster with these axes merged into one.
 
-    The CPU compiler transposes what is contracted over several axes, together with all that it fuses into the copy; a
-    kernel for float32 needs no copy. Small or narrow operands, and other dtypes, are faster with the copy.
+    For several contracting axes, the CPU compiler makes a transposed copy of the operand, into which it fuses other
+    ops; over one axis, its float32 kernel needs no copy. For small operands and other dtypes, the copy is faster.
     """
     if not _are_side_by_side(axes) or t.dtype is not dtypes.float32:
         return False
@@ -252,17 +252,17 @@ def _are_side_by_side(axes: Sequence[int]) -> bool:
 
 
 def _merged(x: Any, axes: Sequence[int]) -> Any:
-    """x with axes that are side by side merged to one."""
+    """x with adjacent axes merged into one."""
     dims = type_of(x).shape
     first, after = axes[0], axes[-1] + 1
     return shape.reshape(x, (*dims[:first], math.prod(dims[first:after]), *dims[after:]))
 
 
-_MANY = 4096  # the number of elements from which on a fast kernel is worth a transposed copy
+_MANY = 4096  # minimum number of elements for which a fast kernel is worth a transposed copy
 
 
 def _in_memory(x: Any, order: Sequence[int]) -> Any:
-    """x transposed in memory, by way of a flat array, which has only one layout."""
+    """x transposed in memory: reshaped to one axis behind a barrier, which leaves the compiler no choice of layout."""
     t = type_of(x)
     (flat,) = shape.optimization_barrier(shape.reshape(shape.transpose(x, order), (t.size,)))
     return shape.reshape(flat, [t.shape[a] for a in order])
@@ -271,8 +271,8 @@ def _in_memory(x: Any, order: Sequence[int]) -> Any:
 def _kernel(build: Any, x: Any, y: Any, out: Any) -> Any:
     """The accumulation dtype of a fast kernel for narrow operands, or None if there is none.
 
-    The CPU compiler has such kernels, several times as fast as its loops, for operands in row-major order, if the left
-    one is contracted over its last axes.
+    The CPU compiler's kernels for int8 and bfloat16 are several times as fast as its loops, but need row-major
+    operands, and contract the last axes of the left one.
     """
     if not build.on_one_cpu or x is not y:
         return None
@@ -282,7 +282,7 @@ def _kernel(build: Any, x: Any, y: Any, out: Any) -> Any:
 
 
 def _cpu_dtype(x: Any, y: Any, out: Any) -> Any:
-    """The dtype in which a CPU multiplies: 16-bit floats are slow there and round every step, so they are widened."""
+    """The dtype in which a CPU multiplies: 16-bit floats, slow there and rounded at every step, become float32."""
     kinds = {dtypes.kind(d) for d in (x, y)}
     if kinds == {"f"}:
         widest = max((x, y, out), key=lambda d: dtypes.bits(d) if dtypes.kind(d) == "f" else 0)

@@ -1,4 +1,4 @@
-"""Conversions: between dtypes, bits and values, and between complex numbers and their parts."""
+"""Conversions between dtypes, between values and their bits, and between complex numbers and their parts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Convert(LinearElementwise):
 
 
 class BitcastConvert(Op):
-    """The bits of x read as another dtype; a narrower one adds a trailing axis, a wider one removes it."""
+    """The bits of x read as another dtype; a narrower one adds a trailing axis, a wider one removes the last axis."""
 
     dtype: Any
 
@@ -82,7 +82,7 @@ class BitcastConvert(Op):
 
 
 class ReducePrecision(LinearElementwise):
-    """x rounded to fewer bits of exponent and mantissa."""
+    """x rounded to `exponent_bits` and `mantissa_bits`."""
 
     takes = "f"
     exponent_bits: int
@@ -100,7 +100,7 @@ class ReducePrecision(LinearElementwise):
 
 
 class Real(LinearElementwise):
-    """The real part."""
+    """The real part of x."""
 
     hlo = "stablehlo.real"
     takes = "c"
@@ -113,7 +113,7 @@ class Real(LinearElementwise):
 
 
 class Imag(LinearElementwise):
-    """The imaginary part."""
+    """The imaginary part of x."""
 
     hlo = "stablehlo.imag"
     takes = "c"
@@ -151,7 +151,7 @@ class Complex(LinearElementwise):
 
 
 class Conj(LinearElementwise):
-    """The complex conjugate."""
+    """The complex conjugate of x."""
 
     hlo = "chlo.conj"
     takes = "c"
@@ -179,7 +179,7 @@ def bitcast_convert(x: ArrayLike, dtype: Any) -> Any:
 
 
 def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Any:
-    """x rounded to fewer bits of exponent and mantissa."""
+    """x rounded to `exponent_bits` and `mantissa_bits`."""
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
             f"reduce_precision: expected exponent_bits >= 1, mantissa_bits >= 0; got {exponent_bits}, {mantissa_bits}."

@@ -1,8 +1,7 @@
-"""Convolution in any number of dimensions, with strides, padding, dilation of either side, and groups.
+"""Convolution in any number of dimensions, with strides, padding, dilation of both operands, and groups.
 
 With feature groups, block g of the output features depends on block g of the input features; with batch groups, it
-depends on block g of the batch. The transpose and batching of a convolution with one kind of group are convolutions
-with the other kind.
+depends on block g of the batch. The transpose and batching rules turn one kind of group into the other.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from atled.ops.contraction import PLAIN_PRECISIONS
 
 
 class ConvAxes(NamedTuple):
-    """Axes of input and output (batch, feature, *spatial) and kernel (output feature, input feature, *spatial)."""
+    """The axes of input and output, as (batch, feature, *spatial), and of the kernel, as (output, input, *spatial)."""
 
     x: tuple[int, ...]
     kernel: tuple[int, ...]
@@ -33,7 +32,7 @@ class Convolution(LinearOp):
     """The cross-correlation of x with a kernel."""
 
     linear_in = ((0,), (1,))
-    emitted_from = 2**14  # the compiler transposes what is not in the order of its kernels
+    emitted_from = 2**14  # the compiler transposes operands whose axes are in another order than its kernels'
     axes: ConvAxes
     strides: tuple[int, ...]
     padding: tuple[tuple[int, int], ...]
@@ -61,7 +60,7 @@ class Convolution(LinearOp):
                 "other dimension_numbers if the features are on another axis."
             )
         if outputs % self.feature_groups or outputs % self.batch_groups or x.shape[self.axes.x[0]] % self.batch_groups:
-            raise TypeError(f"conv: groups do not divide the features or the batch of {x} and {kernel}.")
+            raise TypeError(f"conv: the number of groups must divide the features or the batch of {x} and {kernel}.")
         dims = [0] * (n + 2)
         dims[self.axes.out[0]] = x.shape[self.axes.x[0]] // self.batch_groups
         dims[self.axes.out[1]] = outputs
@@ -73,9 +72,9 @@ class Convolution(LinearOp):
 
     def lower(self, build: Any, x: Any, kernel: Any) -> Any:
         out = self.result_type(x.type, kernel.type)
-        if 0 in (out.size, x.type.size, kernel.type.size):  # sums of nothing, which the compiler refuses
+        if 0 in (out.size, x.type.size, kernel.type.size):  # the compiler rejects empty convolutions
             return build.apply(lambda: shape.zeros(out))
-        if self.batch_groups > 1 and build.is_spread:  # the partitioner would sum twice if the summed axis is split
+        if self.batch_groups > 1 and build.is_spread:  # the partitioner sums twice if the summed axis is split
             groups, a = self.batch_groups, self.axes
             x = build.apply(lambda v: _move_groups(v, a.x[0], a.x[1], groups), x)
             return self._grouped(groups, 1).lower(build, x, kernel)
@@ -113,7 +112,7 @@ class Convolution(LinearOp):
     def _to_x(self, cotangent: Any, x: ArrayType, kernel: Any) -> Any:
         a, k = self.axes, type_of(kernel)
         groups = max(self.feature_groups, self.batch_groups)
-        # inside each group the kernel's input and output features change places
+        # swap the kernel's input and output features inside each group
         kernel = _move_groups(kernel, a.kernel[0], a.kernel[1], groups)
         kernel = shape.reverse(kernel, a.kernel[2:])
         padding = []
@@ -138,7 +137,7 @@ class Convolution(LinearOp):
             reach = dilated(type_of(cotangent).shape[a.out[2 + i]], self.strides[i])
             span = dilated(kernel.shape[a.kernel[2 + i]], self.kernel_dilation[i])
             padding.append((low, reach + span - 1 - dilated(t.shape[a.x[2 + i]], self.x_dilation[i]) - low))
-        # batch and features change places: the sum runs over the batch
+        # swap batch and features, because the sum runs over the batch
         swap = lambda spec: (spec[1], spec[0], *spec[2:])  # noqa: E731
         axes = ConvAxes(swap(a.x), swap(a.out), swap(a.kernel))
         dtype = None if type_of(cotangent).dtype is t.dtype is kernel.dtype else kernel.dtype
@@ -187,13 +186,13 @@ def _spec(axes: Sequence[int], letters: str) -> str:
 
 
 def _move_groups(x: Any, source: int, target: int, groups: int) -> Any:
-    """Take a leading factor of `groups` out of one axis and make it the leading factor of another."""
+    """Move a factor of `groups` from the front of one axis to the front of another."""
     if groups == 1:
         return x
     dims = list(type_of(x).shape)
     split = [*dims[:source], groups, dims[source] // groups, *dims[source + 1 :]]
     x = shape.reshape(x, split)
-    at = target + (target > source)  # where the target axis is after the split
+    at = target + (target > source)  # the index of the target axis after the split
     order = [i for i in range(len(split)) if i != source]
     order.insert(order.index(at), source)
     dims[source] //= groups
@@ -202,7 +201,7 @@ def _move_groups(x: Any, source: int, target: int, groups: int) -> Any:
 
 
 def _absorb(x: Any, axis: int, groups: int) -> Any:
-    """Merge a leading batch axis into another axis, inside its groups."""
+    """Merge a leading batch axis into another axis, inside each of its groups."""
     dims = list(type_of(x).shape)
     size, rest = dims[0], dims[1:]
     split = [size, *rest[:axis], groups, rest[axis] // groups, *rest[axis + 1 :]]

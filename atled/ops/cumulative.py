@@ -1,7 +1,7 @@
-"""Cumulative ops along an axis, and the associative scan that they are made of.
+"""Cumulative ops along an axis, and the associative scan that computes them.
 
-The scan is Blelloch's: log2(n) rounds of pairwise combination, all of them slices and elementwise ops, so it batches
-and differentiates like everything else. Derivatives of the nonlinear ones scan pairs of a value and its tangent.
+The scan is Blelloch's: log2(n) rounds of slices and of elementwise combination of pairs. The derivative of a nonlinear
+cumulative op scans pairs of a value and its tangent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHORT = 16  # axes up to this length are combined in order
 
 
 class Cumulative(Op):
-    """The family: element i of the result combines elements 0 to i along `axis`, or i to the end if `is_reversed`."""
+    """Base class: element i of the result combines elements 0 to i along `axis`, or i to the last if `is_reversed`."""
 
     takes: ClassVar[str] = "iufc"
     axis: int
@@ -31,13 +31,13 @@ class Cumulative(Op):
 
     def result_type(self, x: ArrayType) -> ArrayType:
         if x.kind not in self.takes:
-            raise TypeError(f"{self.name}: {x} cannot be accumulated this way.")
+            raise TypeError(f"{self.name}: this op is not defined for {x}.")
         if not 0 <= self.axis < x.ndim:
             raise TypeError(f"{self.name}: {x} has no axis {self.axis}.")
         return x
 
     def combine(self, x: Any, y: Any) -> Any:
-        """Combine two neighbouring results, the earlier one first."""
+        """Combine the results of two adjacent ranges of elements, the earlier one first."""
         raise NotImplementedError
 
     def combine_pairs(self, p: Any, q: Any) -> Any:
@@ -50,7 +50,7 @@ class Cumulative(Op):
         return build.apply(lambda v: self._scan(lambda p, q: (self.combine(p[0], q[0]),), (v,))[0], x)
 
     def _scan(self, combine: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Short axes in order, so that nothing overflows or is lost that the elements so far do not make it."""
+        """Scan short axes in order: partial results of a tree may overflow or lose digits where prefixes do not."""
         way = in_order if type_of(xs[0]).shape[self.axis] <= SHORT else scan
         return way(combine, xs, self.axis, self.is_reversed)
 
@@ -65,7 +65,7 @@ class Cumulative(Op):
 
 
 class Cumsum(Cumulative, LinearOp):
-    """Sums of the elements so far."""
+    """Cumulative sums."""
 
     def combine(self, x: Any, y: Any) -> Any:
         return elementwise.add(x, y)
@@ -82,7 +82,7 @@ class Cumsum(Cumulative, LinearOp):
 
 
 class Cumprod(Cumulative):
-    """Products of the elements so far."""
+    """Cumulative products."""
 
     def combine(self, x: Any, y: Any) -> Any:
         return elementwise.mul(x, y)
@@ -93,7 +93,7 @@ class Cumprod(Cumulative):
 
 
 class Cummax(Cumulative):
-    """The largest element so far."""
+    """Cumulative maxima."""
 
     takes = "biuf"
     selects = True
@@ -106,7 +106,7 @@ class Cummax(Cumulative):
 
 
 class Cummin(Cumulative):
-    """The smallest element so far."""
+    """Cumulative minima."""
 
     takes = "biuf"
     selects = True
@@ -119,14 +119,14 @@ class Cummin(Cumulative):
 
 
 def _pick(p: Any, q: Any, wins: Callable[[Any, Any], Any]) -> Any:
-    """The pair whose value wins; the earlier one on a tie, and a NaN over everything."""
+    """The pair with the greater (or smaller) value; a NaN if there is one, and the earlier pair on a tie."""
     (x, s), (y, t) = p, q
     first = elementwise.logical_or(wins(x, y), elementwise.ne(x, x))
     return elementwise.select(first, x, y), bind(elementwise.GateTangent(), first, s, t)
 
 
 class Cumlogsumexp(Cumulative):
-    """log(sum(exp(x))) of the elements so far."""
+    """Cumulative log(sum(exp(x)))."""
 
     takes = "f"
 
@@ -141,14 +141,14 @@ class Cumlogsumexp(Cumulative):
 
 
 def _weight(x: Any, out: Any) -> Any:
-    """exp(x - out): 1 for infinity, and 0 where both are minus infinity."""
+    """exp(x - out), which is 1 where x is infinite, and 0 where both are minus infinity."""
     zero, inf, low = (np.asarray(v, type_of(x).dtype) for v in (0, np.inf, -np.inf))
     below = elementwise.sub(x, elementwise.select(elementwise.eq(out, low), zero, out))
     return elementary.exp(elementwise.select(elementwise.eq(x, inf), zero, below))
 
 
 def in_order(combine: Callable[..., tuple[Any, ...]], xs: tuple[Any, ...], axis: int, is_reversed: bool) -> Any:
-    """All prefixes of arrays combined along an axis, one element after the other."""
+    """The inclusive scan of arrays along an axis with a function of tuples, one element after the other."""
     n = type_of(xs[0]).shape[axis]
     items = [tuple([shape.slice_in_axis(x, i, i + 1, axis) for x in xs]) for i in range(n)]
     ordered = list(itertools.accumulate(reversed(items) if is_reversed else items, combine))
@@ -162,7 +162,7 @@ def scan(
     axis: int,
     is_reversed: bool = False,
 ) -> tuple[Any, ...]:
-    """All prefixes of arrays combined along an axis with an associative function of tuples."""
+    """The inclusive scan of arrays along an axis with an associative function of tuples."""
     if is_reversed:
         turned = tuple([shape.reverse(x, (axis,)) for x in xs])
         out = scan(lambda p, q: combine(p, q), turned, axis)
@@ -173,11 +173,11 @@ def scan(
     cut = lambda start, stop, step, vs: tuple([shape.slice_in_axis(v, start, stop, axis, step) for v in vs])  # noqa: E731
     even = n - n % 2
     pairs = combine(cut(0, even, 2, xs), cut(1, even, 2, xs))
-    odd = scan(combine, pairs, axis)  # the results at 1, 3, 5, ...
+    odd = scan(combine, pairs, axis)  # the results at indices 1, 3, 5, ...
     half = type_of(odd[0]).shape[axis]
     before = cut(0, half - (n % 2 == 0), 1, odd)
     rest = cut(2, n, 2, xs)
-    later = combine(before, rest) if type_of(rest[0]).shape[axis] else rest  # the results at 2, 4, 6, ...
+    later = combine(before, rest) if type_of(rest[0]).shape[axis] else rest  # the results at indices 2, 4, 6, ...
     first = cut(0, 1, 1, xs)
     out = []
     for f, a, b in zip(first, later, odd, strict=True):
@@ -198,7 +198,7 @@ def _interleave(a: Any, b: Any, axis: int) -> Any:
 
 
 def cumsum(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """Sums of the elements so far along an axis.
+    """Cumulative sums along an axis.
 
     >>> import atled.numpy as jnp
     >>> cumsum(jnp.array([3, 1, 2]), 0)
@@ -208,7 +208,7 @@ def cumsum(x: Any, axis: int, is_reversed: bool = False) -> Any:
 
 
 def cumprod(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """Products of the elements so far along an axis.
+    """Cumulative products along an axis.
 
     >>> import atled.numpy as jnp
     >>> cumprod(jnp.array([3, 1, 2]), 0)
@@ -218,7 +218,7 @@ def cumprod(x: Any, axis: int, is_reversed: bool = False) -> Any:
 
 
 def cummax(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """The largest element so far along an axis.
+    """Cumulative maxima along an axis.
 
     >>> import atled.numpy as jnp
     >>> cummax(jnp.array([1, 3, 2]), 0)
@@ -228,7 +228,7 @@ def cummax(x: Any, axis: int, is_reversed: bool = False) -> Any:
 
 
 def cummin(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """The smallest element so far along an axis.
+    """Cumulative minima along an axis.
 
     >>> import atled.numpy as jnp
     >>> cummin(jnp.array([3, 1, 2]), 0)
@@ -238,7 +238,7 @@ def cummin(x: Any, axis: int, is_reversed: bool = False) -> Any:
 
 
 def cumlogsumexp(x: Any, axis: int, is_reversed: bool = False) -> Any:
-    """log(sum(exp(x))) of the elements so far along an axis.
+    """Cumulative log(sum(exp(x))) along an axis.
 
     >>> import atled.numpy as jnp
     >>> cumlogsumexp(jnp.array([1000.0, 1000.0]), 0).round(1)

@@ -1,4 +1,4 @@
-"""Elementary functions: sign, magnitude, rounding, powers, exponentials, logarithms, circular and hyperbolic ones."""
+"""Elementary functions: sign, magnitude, rounding, powers, exp, log, trigonometric and hyperbolic functions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Sign(Flat):
         if type_of(x).kind != "c":
             return out, Zero(type_of(out).tangent())
         size = absolute(x)
-        is_zero = elementwise.eq(size, 0)  # where the derivative is defined as zero
+        is_zero = elementwise.eq(size, 0)  # the derivative is defined as zero there
         inverse = elementwise.div(1, elementwise.select(is_zero, one_like(size), size))
         inverse = conversion.convert(elementwise.select(is_zero, zero_like(size), inverse), type_of(x).dtype)
         along = conversion.convert(conversion.real(elementwise.mul(t, conversion.conj(out))), type_of(x).dtype)
@@ -115,14 +115,14 @@ class Ceil(Flat):
 
 
 class RoundNearestEven(Flat):
-    """The nearest integer; halves go to the even one."""
+    """The nearest integer; halves are rounded to even."""
 
     hlo = "stablehlo.round_nearest_even"
     takes = "f"
 
 
 class RoundAwayFromZero(Flat):
-    """The nearest integer; halves go away from zero."""
+    """The nearest integer; halves are rounded away from zero."""
 
     hlo = "stablehlo.round_nearest_afz"
     takes = "f"
@@ -139,7 +139,7 @@ class IsFinite(Flat):
 
 
 class NextAfter(Elementwise):
-    """The next number after x towards y."""
+    """The next representable number after x towards y."""
 
     takes = "f"
 
@@ -156,7 +156,7 @@ class NextAfter(Elementwise):
 
 
 class Analytic(Elementwise):
-    """A function of real and complex numbers; that of complex ones is in `complex_functions.py`."""
+    """Base class of functions of real and complex numbers; `complex_functions.py` implements the complex ones."""
 
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.kind == "c":
@@ -174,17 +174,17 @@ class Exp(Analytic):
 
 
 class Expm1(Analytic):
-    """exp(x) - 1, exact for small x."""
+    """exp(x) - 1, accurate for small x."""
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.add(out, 1)
 
 
 class Logarithm(Analytic):
-    """A logarithm, whose tangent is a quotient; at infinity the tangent is NaN, because inf / inf is."""
+    """Base class of logarithms: the tangent is t divided by `under(x)`, which gives NaN where both are infinite."""
 
     def under(self, x: Any) -> Any:
-        """The divisor of the tangent."""
+        """The divisor of the tangent: the inverse of the derivative."""
         return x
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -201,13 +201,13 @@ class Log(Logarithm):
         out = super().lower(build, x)
         if not build.has_powers or x.type.kind != "f":
             return out
-        # XLA replaces log(a**b) by b * log(abs(a)), also for negative a, for which it is NaN
+        # XLA replaces log(a**b) by b * log(abs(a)), which is wrong where a**b is negative: the result is NaN
         nan = np.asarray(np.nan, x.type.dtype)
         return build.apply(lambda x, y: elementwise.select(elementwise.ge(x, zero_like(x)), y, nan), x, out)
 
 
 class Log1p(Logarithm):
-    """log(1 + x), exact for small x."""
+    """log(1 + x), accurate for small x."""
 
     hlo = "stablehlo.log_plus_one"
 
@@ -245,7 +245,7 @@ class Tan(Analytic):
 class Tanh(Analytic):
     """Hyperbolic tangent."""
 
-    hlo = "stablehlo.tanh"  # fast and good in single precision
+    hlo = "stablehlo.tanh"  # fast and accurate in single precision
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
         return elementwise.sub(1, elementwise.mul(out, out))
@@ -304,23 +304,21 @@ class Exp2(Elementwise):
 
 
 def _exp2(x: Any) -> Any:
-    """exp of the fraction, which is small, times a power of two, which is exact: no error grows with x."""
+    """exp of the fraction of x, times a power of two, which is exact: the relative error does not grow with x."""
     t = type_of(x)
     if dtypes.bits(t.dtype) < 32:
         return conversion.convert(_exp2(conversion.convert(x, dtypes.float32)), t.dtype)
-    top = np.asarray(
-        200.0 if t.dtype is dtypes.float32 else 1200.0, t.dtype
-    )  # beyond the range, but half of it is inside
+    top = np.asarray(200.0 if t.dtype is dtypes.float32 else 1200.0, t.dtype)  # 2**top overflows, 2**(top / 2) does not
     bounded = elementwise.clamp(elementwise.neg(top), x, top)
     whole = round_even(bounded)
     fraction = exp(elementwise.mul(elementwise.sub(bounded, whole), math.log(2.0)))
-    half = floor(elementwise.mul(whole, 0.5))  # two factors, so that subnormal results come out right
+    half = floor(elementwise.mul(whole, 0.5))  # two factors, because one power of two may be subnormal
     out = elementwise.mul(elementwise.mul(fraction, power_of_two(half)), power_of_two(elementwise.sub(whole, half)))
     return elementwise.select(elementwise.ne(x, x), x, out)
 
 
 def power_of_two(n: Any) -> Any:
-    """2 ** n for integer n of moderate size, by setting the exponent bits."""
+    """2 ** n for integer n in the range of normal exponents, by setting the exponent bits."""
     is_single = type_of(n).dtype is dtypes.float32
     integer, bias, mantissa = (np.dtype(np.int32), 127, 23) if is_single else (np.dtype(np.int64), 1023, 52)
     bits = elementwise.shift_left(elementwise.add(conversion.convert(n, integer), bias), mantissa)
@@ -348,7 +346,7 @@ class Cosh(Analytic):
 
 
 def _half_exp(size: Any) -> tuple[Any, Any]:
-    """exp(x) / 2 for x >= 0, without overflow before the result does, and exp(x)."""
+    """exp(x) / 2, which overflows only if the result does, and exp(x), for x >= 0."""
     limit = {1: 5.0, 2: 11.0, 4: 88.0, 8: 709.0}[type_of(size).dtype.itemsize]
     is_large = elementwise.gt(size, limit)
     whole = exp(size)
@@ -394,7 +392,7 @@ class Acos(Analytic):
 
 
 def _inverse_root(x: Any) -> Any:
-    """1 / sqrt(1 - x*x), as a product, which is exact near one."""
+    """1 / sqrt(1 - x*x), from (1 - x) * (1 + x), which is accurate near one."""
     return rsqrt(elementwise.mul(elementwise.sub(1, x), elementwise.add(x, 1)))
 
 
@@ -442,7 +440,7 @@ class Atan2(Elementwise):
         if type_of(x).kind == "c":
             square = elementwise.add(elementwise.mul(x, x), elementwise.mul(y, y))
             return elementwise.div(y if i == 0 else elementwise.neg(x), square)
-        # scaled, so that squares neither over- nor underflow; zero at the origin, and the limit at infinity
+        # scaled, so squares neither over- nor underflow; zero at the origin and at infinity
         size = bind(elementwise.StopGradient(), elementwise.maximum(absolute(x), absolute(y)))
         is_zero = elementwise.logical_or(elementwise.eq(size, 0), elementwise.eq(size, np.inf))
         size = elementwise.select(is_zero, one_like(size), size)
@@ -469,7 +467,7 @@ class Hypot(Elementwise):
         return elementwise.select(is_infinite, np.asarray(np.inf, type_of(x).dtype), out)  # even if the other is NaN
 
     def _scaled(self, x: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Both over the larger magnitude, and the latter; of infinities only the signs."""
+        """Both operands divided by the larger magnitude, and this magnitude; infinite operands become their signs."""
         size = bind(elementwise.StopGradient(), elementwise.maximum(absolute(x), absolute(y)))
         is_infinite = elementwise.eq(size, np.inf)
         scale = elementwise.select(elementwise.eq(size, 0), one_like(size), size)
@@ -490,7 +488,7 @@ class Hypot(Elementwise):
         return elementwise.select(is_zero, zero_like(size), elementwise.div(v if i else u, length))
 
 
-# -- the functions --------------------------------------------------------------------------------------------------
+# -- functions --------------------------------------------------------------------------------------------------------
 
 rem, pow, sign, absolute = map(function, (Rem(), Pow(), Sign(), Abs()))
 floor, ceil, round_even, round_away = map(function, (Floor(), Ceil(), RoundNearestEven(), RoundAwayFromZero()))
@@ -506,5 +504,5 @@ atan2, hypot = map(function, (Atan2(), Hypot()))
 
 
 def truncate(x: ArrayLike) -> Any:
-    """x without its fraction."""
+    """x rounded towards zero to an integer."""
     return elementwise.select(elementwise.lt(x, 0), ceil(x), floor(x))

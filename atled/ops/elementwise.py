@@ -105,12 +105,12 @@ class Mul(LinearElementwise):
 
 
 class Slope(Mul):
-    """A tangent times a derivative, which may be infinite at a finite argument."""
+    """`Mul` of a tangent and a derivative, which may be infinite where the operand is finite."""
 
     is_slope = True
 
 
-Slope.name = Mul.name  # which is all that it computes; only masks tell them apart
+Slope.name = Mul.name  # the same computation as `Mul`; only mask rules differ
 
 
 class Div(LinearElementwise):
@@ -119,7 +119,7 @@ class Div(LinearElementwise):
     hlo = "stablehlo.divide"
     takes = "iufc"
     linear_in = ((0,),)
-    is_slope = True  # 1 / y is infinite at zero
+    is_slope = True  # because 1 / y is infinite at zero
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x, y), (s, t) = primals, tangents
@@ -174,13 +174,13 @@ class IntegerPow(Elementwise):
 
 
 class Pick(Elementwise):
-    """One of two numbers; NaN if either is."""
+    """Base class of `Max` and `Min`: one of two operands; NaN if either is NaN."""
 
     selects = True
     takes = "biuf"
 
     def loses(self, x: Any, y: Any) -> Any:
-        """Whether y is selected over x; for equal numbers the second is, as in NumPy."""
+        """Whether y is selected rather than x, also for equal operands, as in NumPy."""
         raise NotImplementedError
 
     def lower(self, build: Any, x: Any, y: Any) -> Any:
@@ -191,7 +191,7 @@ class Pick(Elementwise):
         is_number = y.literal is not None and not np.isnan(np.asarray(y.literal, np.float64)).any()
         return build.apply(self._compare_to_number if is_number else self._compare, x, y)
 
-    # By comparisons, because the CPU's fast kernels drop NaN.
+    # With comparisons, because XLA's fast minimum and maximum on the CPU drop NaN.
 
     def _compare_to_number(self, x: Any, y: Any) -> Any:
         return select(self.loses(x, y), y, x)
@@ -201,7 +201,7 @@ class Pick(Elementwise):
 
 
 class Max(Pick):
-    """The larger of x and y; NaN if either is."""
+    """The larger of x and y; NaN if either is NaN."""
 
     hlo = "stablehlo.maximum"
 
@@ -213,7 +213,7 @@ class Max(Pick):
 
 
 class Min(Pick):
-    """The smaller of x and y; NaN if either is."""
+    """The smaller of x and y; NaN if either is NaN."""
 
     hlo = "stablehlo.minimum"
 
@@ -227,7 +227,7 @@ class Min(Pick):
 def _shared(
     op: Elementwise, primals: Sequence[Any], tangents: Sequence[Any], loses: Callable[[Any, Any], Any]
 ) -> tuple[Any, Any]:
-    """The tangent of the operand that wins, half of each on a tie, and NaN if either operand is."""
+    """The result and its tangent: that of the selected operand, the mean of both on a tie, NaN if either is NaN."""
     out, total = bind(op, *primals), None
     for t, (x, y) in zip(tangents, (primals, primals[::-1]), strict=True):
         if type(t) is not Zero:
@@ -254,7 +254,7 @@ class Relu(Elementwise):
 
 
 class Clamp(Elementwise):
-    """x kept between a lower and an upper bound."""
+    """x clamped to a lower and an upper bound."""
 
     hlo = "stablehlo.clamp"
     selects = True
@@ -263,13 +263,13 @@ class Clamp(Elementwise):
     def lower(self, build: Any, low: Any, x: Any, high: Any) -> Any:
         if (
             build.platform == "cpu" and x.type.kind == "f" and dtypes.bits(x.type.dtype) < 32
-        ) or x.type.kind == "b":  # it lowers to two ops there; for booleans there is none
+        ) or x.type.kind == "b":  # XLA has no clamp for bools, and uses two ops for 16 bits
             return build.apply(lambda low, x, high: minimum(maximum(low, x), high), low, x, high)
         return super().lower(build, low, x, high)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (low, x, high), out, total = primals, bind(self, *primals), None
-        discarded = [  # comparisons with NaN are false, so that all operands count as chosen, with derivative NaN
+        discarded = [  # comparisons with NaN are false, so no operand is discarded, and the derivative is NaN
             lambda: logical_or(gt(x, low), ge(low, high)),
             lambda: logical_or(le(x, low), ge(x, high)),
             lambda: lt(x, high),
@@ -283,11 +283,11 @@ class Clamp(Elementwise):
         return out, spread_tangent(total, out)
 
 
-# -- comparison, logic, choice --------------------------------------------------------------------------------------
+# -- comparison, logic, selection -------------------------------------------------------------------------------------
 
 
 class Compare(Flat):
-    """x compared with y: EQ, NE, LT, LE, GT or GE. Complex numbers only for equality."""
+    """x compared with y: EQ, NE, LT, LE, GT or GE; complex numbers can only be compared with EQ and NE."""
 
     takes = "biufc"
     direction: str = "EQ"
@@ -339,14 +339,14 @@ class Not(Bitwise):
 
 
 class PopulationCount(Bitwise):
-    """How many bits of x are set."""
+    """The number of bits of x that are set."""
 
     hlo = "stablehlo.popcnt"
     takes = "iu"
 
 
 class CountLeadingZeros(Bitwise):
-    """How many leading bits of x are zero."""
+    """The number of leading zero bits of x."""
 
     hlo = "stablehlo.count_leading_zeros"
     takes = "iu"
@@ -360,7 +360,7 @@ class ShiftLeft(Bitwise):
 
 
 class ShiftRightArithmetic(Bitwise):
-    """x >> y, keeping the sign."""
+    """x >> y, filling with the sign bit."""
 
     hlo = "stablehlo.shift_right_arithmetic"
     takes = "iu"
@@ -379,7 +379,7 @@ class Select(LinearElementwise):
     takes = "biufck0"
     linear_in = ((1, 2),)
     selects = True
-    reach: ClassVar[int] = SUMS  # of its masks
+    reach: ClassVar[int] = SUMS  # the reach of masks that this op makes
     of_tangents: ClassVar[Select]
     of_cotangents: ClassVar[Select]
 
@@ -433,28 +433,28 @@ class Select(LinearElementwise):
 
 
 class Gate(Select):
-    """A selection by a comparison of the operands themselves, such as `relu`: what it discards is never NaN."""
+    """A selection by a comparison of its own operands, as in `relu`, so a discarded operand is never NaN."""
 
 
 class GateTangent(Select):
-    """The derivative of a gate, for tangents."""
+    """The selection of tangents in the derivative of a gate."""
 
 
 class GateCotangent(Select):
-    """The derivative of a gate, for cotangents: its masks guard only slopes (`core/tangent_mask.py`)."""
+    """The selection of cotangents in the derivative of a gate: its masks guard only slopes (`core/tangent_mask.py`)."""
 
     reach = SLOPES
 
 
 GATES = (Gate, GateTangent, GateCotangent)
-Select.of_tangents = Select.of_cotangents = Select()  # also for the derivatives of gates' derivatives
+Select.of_tangents = Select.of_cotangents = Select()  # also used for second derivatives of gates
 Gate.of_tangents, GateTangent.of_cotangents = GateTangent(), GateCotangent()
 for _op in GATES:
-    _op.name = Select.name  # which is all that they compute; only masks tell them apart
+    _op.name = Select.name  # the same computation as `Select`; only mask rules differ
 
 
 class StopGradient(Flat):
-    """x, treated as a constant by derivatives."""
+    """x, with derivative zero."""
 
     takes = "biufck"
 
@@ -478,7 +478,7 @@ def select(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
 
 
 def gate(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
-    """x where the condition holds, else y; the condition compares x or y, and so never discards NaN."""
+    """x where the condition holds, else y; the condition must compare x or y, so that it never discards a NaN."""
     return bind(Gate(), condition, *match(x, y))
 
 

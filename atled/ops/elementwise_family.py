@@ -1,7 +1,7 @@
-"""The elementwise family: what all elementwise ops share.
+"""`Elementwise`, the base class of elementwise ops, and functions that they share.
 
-Operands have the same shape, or are scalars, which are broadcast: so `x * 2.0` is one equation. Dtypes agree; Python
-numbers take the dtype of the other operand. A derivative is a factor for each operand (`derivative`).
+Operands have the same shape, or are scalars, which are broadcast, so `x * 2.0` is one equation. Dtypes agree; Python
+numbers take the dtype of the other operand. `derivative` returns the factor of one operand's tangent.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ KINDS = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "co
 
 
 class Elementwise(Op):
-    """The elementwise family: operands of the same shape and dtype; scalars are broadcast."""
+    """Base class of elementwise ops: operands have the same shape and dtype; scalars are broadcast."""
 
     is_fusible = True
     hlo: ClassVar[str] = ""
-    # Implementations by other ops, if the compiler's own is not accurate enough: keyed by the size of a real dtype,
-    # and "c" for complex ones. `real_functions.py` and `complex_functions.py` fill it in.
+    # Implementations with other ops, where the compiler's own is not accurate enough: keyed by the itemsize of a real
+    # dtype, or "c" for complex dtypes. `real_functions.py` and `complex_functions.py` set them.
     computed: ClassVar[dict[Any, Callable[..., Any]]] = {}
-    takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op is defined on
+    takes: ClassVar[str] = "fc"  # the kinds of dtypes that the op accepts
 
     def result_type(self, *types: ArrayType) -> ArrayType:
         first = types[0]
@@ -69,7 +69,7 @@ class Elementwise(Op):
         return build.emit(self.hlo, spread, (out,))
 
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:
-        """The partial derivative with respect to operand i, given the result; None if it is zero everywhere."""
+        """The partial derivative with respect to operand i, given the result `out`, or None if it is always zero."""
         raise NotImplementedError(f"{type(self).__name__} has no 'derivative' rule; differentiation needs it.")
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -88,7 +88,7 @@ class Elementwise(Op):
 
 
 def widened(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f for every width: 16-bit floats are computed in float32."""
+    """The function f, computed in float32 for 16-bit floats."""
 
     def apply(*operands: Any) -> Any:
         dtype = type_of(operands[0]).dtype
@@ -111,7 +111,7 @@ def matching(name: str, types: Sequence[ArrayType]) -> str:
 
 
 def spread_tangent(tangent: Any, out: Any) -> Any:
-    """The tangent in the shape of the result; `Zero` if there is none."""
+    """The tangent broadcast to the shape of the result; `Zero` if the tangent is None."""
     t = type_of(out)
     if tangent is None:
         return Zero(t.tangent())
@@ -119,14 +119,14 @@ def spread_tangent(tangent: Any, out: Any) -> Any:
 
 
 def align(batched: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
-    """Operands of an elementwise op with a leading batch axis on some of them, broadcast to a common shape."""
+    """The operands of an elementwise op, some with a leading batch axis, broadcast to a common shape or scalars."""
     types = [type_of(x) for x in operands]
     size = next(t.shape[0] for t, b in zip(types, batched, strict=True) if b)
     dims = [t.shape[1:] if b else t.shape for t, b in zip(types, batched, strict=True)]
     full = max(dims, key=len)
     out = []
     for x, b, d in zip(operands, batched, dims, strict=True):
-        if b and d != full:  # a batch of scalars among arrays
+        if b and d != full:  # a batch of scalars, while other operands are arrays
             x = arithmetic.broadcast(x, (size, *full), (0,))
         elif not b and d != ():
             x = arithmetic.broadcast(x, (size, *full), tuple(range(1, len(full) + 1)))
@@ -142,14 +142,14 @@ def unspread(cotangent: Any, operand: Any) -> Any:
 
 
 class Flat(Elementwise):
-    """Elementwise ops whose derivative is zero."""
+    """Base class of elementwise ops whose derivative is zero."""
 
     def derivative(self, i: int, out: Any, *operands: Any) -> Any:
         return None
 
 
 class LinearElementwise(Elementwise, LinearOp):
-    """Elementwise and linear."""
+    """Base class of elementwise ops that are linear in some operands."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         out = bind(self, *primals)
@@ -168,15 +168,15 @@ class LinearElementwise(Elementwise, LinearOp):
 
 
 def spread_all(build: Any, op: Elementwise, operands: Sequence[Any]) -> list[Any]:
-    """The operands of an op that is being lowered, with scalars broadcast to the shape of the result."""
+    """The operands of an op in its lowering rule, with scalars broadcast to the shape of the result."""
     out = op.result_type(*[x.type for x in operands])
     return [build.spread(x, out.shape) for x in operands]
 
 
 def check_order(name: str, combine: str, x: ArrayType) -> None:
-    """Raise an error for an extremum of complex numbers."""
+    """Raise TypeError for a maximum or minimum of complex numbers."""
     if combine in ("max", "min") and x.kind == "c":
-        raise TypeError(f"{name}: complex numbers have no order; got {x}.\n  try: the real parts, or the sizes.")
+        raise TypeError(f"{name}: complex numbers have no order; got {x}.\n  try: x.real, or the magnitude abs(x).")
 
 
 def zero_like(x: Any) -> Any:
@@ -202,7 +202,7 @@ def match(*operands: Any) -> Sequence[Any]:
     if dtype is None:
         types = [type_of(x) for x in operands]
         dtype, _ = dtypes.promote(*[(t.dtype, t.weak) for t in types])
-    if all([_is_weak_number(x) or getattr(x, "type", _STRONG).weak for x in operands]):  # then the result is weak, too
+    if all([_is_weak_number(x) or getattr(x, "type", _STRONG).weak for x in operands]):  # the result is weak, too
         weak = ArrayType((), dtype, True)
         return [Literal(np.asarray(x, dtype).item(), weak) if _is_weak_number(x) else x for x in operands]
     return [np.asarray(x, dtype) if _is_weak_number(x) else x for x in operands]
@@ -216,7 +216,7 @@ def _is_weak_number(x: Any) -> bool:
 
 
 def is_static_scalar(x: Any) -> bool:
-    """Whether an operand is a literal."""
+    """Whether an operand is a literal or another scalar that is not an array."""
     return isinstance(x, Literal) or (not isinstance(x, Array) and np.ndim(x) == 0)
 
 

@@ -46,15 +46,15 @@ class Fft(LinearOp):
         return build.emit("stablehlo.fft", (x,), (out,), attributes)
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
-        if self.kind in ("FFT", "IFFT"):  # the matrix is symmetric
+        if self.kind in ("FFT", "IFFT"):  # the matrix of the transform is symmetric
             return (bind(self, cotangent),)
         if self.kind == "RFFT":
-            # a real transform is the complex one, cut in half: put zeros for the missing half, and keep the real part
+            # a real transform is half of the complex one: pad with zeros, transform, and keep the real part
             dims = type_of(cotangent).shape
             missing = self.lengths[-1] - dims[-1]
             full = shape.pad(cotangent, 0, [(0, 0, 0)] * (len(dims) - 1) + [(0, missing, 0)])
             return (conversion.real(bind(Fft("FFT", self.lengths), full)),)
-        # every coefficient but the first, and the last of an even length, also represents its mirror image
+        # coefficients also stand for their mirror images, except the first, and the last of an even length
         spectrum = bind(Fft("RFFT", self.lengths), cotangent)
         t = type_of(spectrum)
         weight = np.full(t.shape[-1], 2.0)
@@ -69,5 +69,5 @@ class Fft(LinearOp):
 
 
 def fft(x: Any, kind: str, lengths: tuple[int, ...]) -> Any:
-    """A Fourier transform of the last axes."""
+    """A discrete Fourier transform of the last axes."""
     return bind(Fft(kind, tuple(lengths)), x)

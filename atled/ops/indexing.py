@@ -1,7 +1,7 @@
-"""Reading and writing at positions that are run-time values: dynamic slices, gather and scatter.
+"""Reads and writes at indices that are run-time values: dynamic slices, gather and scatter.
 
-`mode` says what happens out of bounds. Reads: "clip" moves the window inside, "fill" gives a fill value. Writes: "clip"
-moves the window inside, "drop" skips the write. "promise" means that all indices are in bounds.
+`mode` selects what happens to windows out of bounds: "clip" moves them inside, "fill" reads a fill value, "drop" skips
+    the write, and "promise" assumes that no window is out of bounds.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from atled.ops.elementwise_family import check_order
 class GatherAxes(NamedTuple):
     """Dimension numbers of a gather: how the axes of operand, indices and result correspond."""
 
-    offset: tuple[int, ...]  # axes of the result that run inside a window
-    collapsed: tuple[int, ...]  # window axes of length one that disappear
-    start_map: tuple[int, ...]  # the operand axis that each component of an index vector is for
+    offset: tuple[int, ...]  # axes of the result that are axes of a window
+    collapsed: tuple[int, ...]  # window axes of length one that the result does not have
+    start_map: tuple[int, ...]  # for each component of an index vector, the operand axis that it indexes
     operand_batch: tuple[int, ...] = ()
     indices_batch: tuple[int, ...] = ()
 
@@ -34,7 +34,7 @@ class GatherAxes(NamedTuple):
 class ScatterAxes(NamedTuple):
     """Dimension numbers of a scatter: how the axes of operand, indices and updates correspond."""
 
-    window: tuple[int, ...]  # axes of the updates that run inside a window
+    window: tuple[int, ...]  # axes of the updates that are axes of a window
     inserted: tuple[int, ...]  # window axes of length one that the updates do not have
     start_map: tuple[int, ...]
     operand_batch: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ def _up(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 class Gather(mask_rules.Moving):
-    """Windows of x at the positions in `indices`, whose last axis holds index vectors."""
+    """Windows of x at `indices`, whose last axis holds index vectors."""
 
     selects = True
     axes: GatherAxes
@@ -66,7 +66,7 @@ class Gather(mask_rules.Moving):
             raise TypeError(
                 f"gather: indices must be integers with vectors of {len(a.start_map)} on the last axis; got {indices}."
             )
-        is_read = 0 not in indices.shape[:-1]  # an empty window can be read even from an empty array
+        is_read = 0 not in indices.shape[:-1]  # an empty window fits into an empty array
         if len(self.sizes) != x.ndim or (is_read and any(s > n for s, n in zip(self.sizes, x.shape, strict=True))):
             raise TypeError(f"gather: windows of {self.sizes} do not fit into {x}.")
         window = [s for i, s in enumerate(self.sizes) if i not in a.collapsed and i not in a.operand_batch]
@@ -117,7 +117,7 @@ class Gather(mask_rules.Moving):
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         if masks[0] is not ALL or self.mode != "fill":
             return mask_rules.moved(self, values, masks)
-        # out-of-bounds elements are masked
+        # fill values count as discarded
         return bind(self, *values), Mask(lambda: bind(self, mask_rules.as_array(ALL, values[0]), values[1]), PRODUCTS)
 
     def batch(self, batched: tuple[bool, ...], x: Any, indices: Any) -> Any:
@@ -150,7 +150,7 @@ def in_bounds(indices: Any, dims: Sequence[int], start_map: Sequence[int], sizes
 
 
 def clip_indices(indices: Any, dims: Sequence[int], start_map: Sequence[int], sizes: Sequence[int]) -> Any:
-    """Index vectors moved so that windows lie inside the operand."""
+    """Index vectors clamped so that each window lies inside the operand."""
     t = type_of(indices)
     limits = np.array([max(dims[a] - sizes[a], 0) for a in start_map], np.int64)
     limit = np.minimum(limits, dtypes.iinfo(t.dtype).max).astype(t.dtype)
@@ -159,7 +159,7 @@ def clip_indices(indices: Any, dims: Sequence[int], start_map: Sequence[int], si
 
 
 class Scatter(Op):
-    """x with `updates` combined into it at the positions in `indices`: set, add, mul, min or max."""
+    """x with `updates` combined into it at `indices`, by `combine`: "set", "add", "mul", "min" or "max"."""
 
     selects = True
     emitted_from = 1
@@ -189,7 +189,7 @@ class Scatter(Op):
         return x
 
     def sizes(self, x: ArrayType, updates: ArrayType) -> tuple[int, ...]:
-        """The shape of a window, over all axes of the operand."""
+        """The lengths of a window, one for each axis of the operand."""
         window = iter([updates.shape[i] for i in self.axes.window])
         missing = (*self.axes.inserted, *self.axes.operand_batch)
         return tuple([1 if i in missing else next(window) for i in range(x.ndim)])
@@ -227,7 +227,7 @@ class Scatter(Op):
         return Scatter(self.axes, combine, self.mode, unique, self.is_sorted)
 
     def _gather(self, x: ArrayType, updates: ArrayType, fill: Any = 0) -> Gather:
-        """The gather that reads the positions that this scatter writes."""
+        """The gather that reads the windows that this scatter writes."""
         a = self.axes
         axes = GatherAxes(a.window, a.inserted, a.start_map, a.operand_batch, a.indices_batch)
         mode = {"drop": "fill"}.get(self.mode, self.mode)
@@ -254,17 +254,17 @@ class Scatter(Op):
                 )
                 total = spread if total is None else elementwise.add(total, spread)
             return out, total
-        # extrema: the updates that attain the result share the tangent
+        # min and max: all values equal to the result share the tangent
         one, nought = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
         loses, add = (elementwise.lt if self.combine == "max" else elementwise.gt), self._as("add")
-        old_lost, new_lost = loses(x, out), loses(updates, bind(read, out, indices))  # none, if the result is NaN
+        old_lost, new_lost = loses(x, out), loses(updates, bind(read, out, indices))  # all False if the result is NaN
         keep = lambda lost, v: bind(elementwise.GateTangent(), lost, nought, v)  # noqa: E731
         count = bind(add, keep(old_lost, one), indices, keep(new_lost, one))
         total = bind(add, keep(old_lost, zero(s)), indices, keep(new_lost, zero(t)))
         return out, elementwise.div(total, elementwise.select(elementwise.eq(out, out), count, out))
 
     def _others(self, x: Any, indices: Any, updates: Any) -> Any:
-        """For each update of a product: the product of all other factors at its position, also where some are zero."""
+        """For each update of a product, the product of all other factors at its index, also if some are zero."""
         read = self._gather(type_of(x), type_of(updates))
         one, nought = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
         is_zero = elementwise.eq(updates, nought)
@@ -301,7 +301,7 @@ class Scatter(Op):
         return bind(self, *values), ALL
 
     def _winners(self, x: ArrayType, indices: Any, updates: ArrayType) -> Any:
-        """Which updates are not overwritten by later ones."""
+        """A mask of the updates that are not overwritten by later updates."""
         numbers = shape.reshape(shape.iota(np.int32, (updates.size,), 0), updates.shape)
         board = shape.full(ArrayType(x.shape, np.int32), -1)
         written = bind(self, board, indices, numbers)
@@ -321,7 +321,7 @@ class Scatter(Op):
 
 
 class DynamicSlice(mask_rules.Moving):
-    """A window of x of fixed sizes at a position given by scalars, clamped so that it stays in bounds."""
+    """A window of x with lengths `sizes`; its start indices are scalar operands, clamped to keep it in bounds."""
 
     selects = True
     sizes: tuple[int, ...]
@@ -348,7 +348,7 @@ class DynamicSlice(mask_rules.Moving):
 
 
 class DynamicUpdateSlice(mask_rules.Moving):
-    """x with a window overwritten at a position given by scalars, clamped so that it stays in bounds."""
+    """x with a window overwritten; its start indices are scalar operands, clamped to keep it in bounds."""
 
     selects = True
     linear_in = ((0, 1),)
@@ -386,7 +386,7 @@ class DynamicUpdateSlice(mask_rules.Moving):
 
 
 def check_window(name: str, x: ArrayType, sizes: Sequence[int], starts: Sequence[ArrayType]) -> None:
-    """Raise if a window does not fit into the array, or its position is not one integer for each axis."""
+    """Raise TypeError if a window does not fit into the array, or its start is not one integer scalar per axis."""
     if len(sizes) != x.ndim or any(not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=False)):
         raise TypeError(
             f"{name}: the window must fit into the array; got a window of {tuple(sizes)} for {x}."
@@ -397,7 +397,7 @@ def check_window(name: str, x: ArrayType, sizes: Sequence[int], starts: Sequence
 
 
 def _stack_starts(batched: Sequence[bool], starts: Sequence[Any]) -> Any:
-    """Scalar positions, of which some have a batch axis, as a batch of index vectors."""
+    """Start indices, some with a batch axis, as a batch of index vectors."""
     size = next(type_of(s).shape[0] for s, b in zip(starts, batched, strict=True) if b)
     dtype = max((type_of(s).dtype for s in starts), key=dtypes.bits)
     columns = []
@@ -407,11 +407,11 @@ def _stack_starts(batched: Sequence[bool], starts: Sequence[Any]) -> Any:
     return shape.concatenate(columns, 1)
 
 
-# -- the functions --------------------------------------------------------------------------------------------------
+# -- functions --------------------------------------------------------------------------------------------------------
 
 
 def _starts(starts: Sequence[Any]) -> list[Any]:
-    """Positions as integer arrays of the same dtype."""
+    """Start indices as integer arrays of the same dtype."""
     indices = [s if hasattr(s, "dtype") else np.asarray(s, np.int32) for s in starts]
     if not indices:
         return indices
@@ -420,17 +420,17 @@ def _starts(starts: Sequence[Any]) -> list[Any]:
 
 
 def dynamic_slice(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """A window of x of fixed sizes; the position may be traced, and is clamped so that the window stays in bounds."""
+    """A window of x with static lengths; its start may be traced, and is clamped to keep the window in bounds."""
     return bind(DynamicSlice(tuple(sizes)), x, *_starts(starts))
 
 
 def dynamic_update_slice(x: Any, update: Any, starts: Sequence[Any]) -> Any:
-    """x with a window overwritten; the position may be traced, and is clamped so that the window stays in bounds."""
+    """x with a window overwritten; its start may be traced, and is clamped to keep the window in bounds."""
     return bind(DynamicUpdateSlice(), x, update, *_starts(starts))
 
 
 def take_along(x: Any, indices: Any, axis: int) -> Any:
-    """x read along one axis at per-element positions (take_along_axis); x and indices agree on the other axes."""
+    """x read along one axis at an index per element (take_along_axis); x and indices agree on the other axes."""
     t, at = type_of(x), type_of(indices)
     others = [a for a in range(t.ndim) if a != axis]
     axes = GatherAxes((), (axis,), (axis,), tuple(others), tuple(others))

@@ -1,6 +1,6 @@
-"""Matrix decompositions, on the last two axes. On the CPU they run in LAPACK.
+"""Matrix decompositions of the last two axes, by LAPACK on the CPU.
 
-A decomposition that fails gives NaN. Derivatives stay finite where eigenvalues or singular values are equal:
+A decomposition that fails returns NaN. Derivatives stay finite where eigenvalues or singular values are equal:
 undetermined terms are defined as zero.
 """
 
@@ -36,7 +36,7 @@ from atled.ops.matrix_ops import (
 
 
 class Cholesky(Matrices):
-    """The lower triangular L with L L* = a, for positive definite a, of which the lower triangle is read."""
+    """The lower triangular L with L L* = a, for positive definite a; only the lower triangle of a is read."""
 
     gives_tuple = False
 
@@ -80,7 +80,7 @@ def _diagonal_only(a: Any) -> Any:
 
 
 class Lu(Matrices):
-    """L and U in one matrix, the row exchanges, and the permutation, of a[permutation] = L U."""
+    """The LU decomposition a[permutation] = L U: L and U in one matrix, the pivots, and the permutation."""
 
     def result_type(self, a: ArrayType) -> tuple[ArrayType, ArrayType, ArrayType]:
         self.check(a)
@@ -116,7 +116,7 @@ class Lu(Matrices):
 
 
 def _padded_unit(lu: Any, size: int, k: int, lower: bool) -> Any:
-    """L or U of a packed decomposition, completed to a square matrix with a unit block."""
+    """L or U of a packed decomposition, extended to a square matrix by a unit block."""
     t = type_of(lu)
     lead = [(0, 0, 0)] * (t.ndim - 2)
     if lower:
@@ -130,7 +130,7 @@ def _padded_unit(lu: Any, size: int, k: int, lower: bool) -> Any:
 
 
 class HouseholderProduct(Matrices):
-    """The orthogonal matrix that is the product of the reflectors below the diagonal of a, with scales taus."""
+    """The product of Householder reflectors, whose vectors are below the diagonal of a, and their scales in taus."""
 
     gives_tuple = False
 
@@ -181,7 +181,7 @@ class Qr(Matrices):
             raise NotImplementedError(
                 "Qr has no derivative for full_matrices=True and more rows than columns; use mode='reduced'."
             )
-        if m < n:  # the first m columns determine Q; the others only R
+        if m < n:  # the first m columns determine Q; the others affect only R
             last = type_of(a).ndim - 1
             cut = lambda x, lo, hi: shape.slice_in_axis(x, lo, hi, last)  # noqa: E731
             dq, dr = _qr_tangent(q, cut(r, 0, m), cut(t, 0, m))
@@ -191,7 +191,7 @@ class Qr(Matrices):
 
 
 class ColumnOrder(Matrices):
-    """The column order of a QR decomposition with column pivoting."""
+    """The permutation of columns in a QR decomposition with column pivoting."""
 
     gives_tuple = False
 
@@ -218,7 +218,7 @@ def _qr_tangent(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     scaled = triangular_solve(r, t, left=False, lower=False)  # dA R^-1
     inner = matmul(adjoint(q), scaled)
     below = triangle(inner, True, -1)
-    turn = elementwise.sub(below, adjoint(below))  # dQ turns the columns of Q by a skew matrix
+    turn = elementwise.sub(below, adjoint(below))  # dQ is Q times a skew matrix, and a part outside of the span of Q
     if type_of(q).kind == "c":
         middle = _diagonal_only(inner)
         turn = elementwise.add(
@@ -239,7 +239,7 @@ def _fit_columns(a: Any, k: int) -> Any:
 
 
 class Eigh(Matrices):
-    """Eigenvalues, ascending, and eigenvectors of Hermitian a, of which the lower triangle is read."""
+    """Eigenvalues in ascending order and eigenvectors of Hermitian a; only the lower triangle of a is read."""
 
     def result_type(self, a: ArrayType) -> tuple[ArrayType, ArrayType]:
         self.check(a, square=True)
@@ -266,7 +266,7 @@ class Eigh(Matrices):
 
 
 class Svd(Matrices):
-    """Singular values, descending, and with `with_vectors` also U and V* of a = U diag(s) V*."""
+    """Singular values s in descending order and, if `with_vectors`, U and V*, with a = U diag(s) V*."""
 
     is_full: bool = False
     with_vectors: bool = True
@@ -311,7 +311,7 @@ class Svd(Matrices):
         ds = conversion.real(ds) if is_complex else ds
         if not self.with_vectors:
             return (s,), (ds,)
-        # dU = U K and dV = V L, K and L skew: their sum follows from the Hermitian part, their difference from the rest
+        # dU = U K and dV = V L with skew K and L: K + L follows from inner + inner*, K - L from inner - inner*
         of = lambda combine: conversion.convert(combined_inverted(s, combine), type_of(a).dtype)  # noqa: E731
         both = elementwise.mul(elementwise.add(inner, adjoint(inner)), of(elementwise.sub))
         turn = elementwise.mul(elementwise.sub(inner, adjoint(inner)), of(elementwise.add))

@@ -16,21 +16,21 @@ from atled.ops.elementwise_family import is_finite_number, is_static_scalar
 
 
 class Moving(LinearOp):
-    """An op that only moves elements, and masks in the same way."""
+    """Base class of ops that only move elements; they apply the same op to masks."""
 
     def masked(self, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         return moved(self, values, masks)
 
 
 def moved(op: Op, values: Sequence[Any], masks: Sequence[Any], reach: int = SUMS) -> tuple[Any, Any]:
-    """The result of an op that only moves elements; its mask is the same op, applied to masks."""
+    """The result of an op that only moves elements, and its mask: the op applied to the masks of the operands."""
     out = bind(op, *values)
     groups = op.linear_groups(len(values))
     if len(groups) != 1 or all([masks[i] is ALL for i in groups[0]]):
         return out, ALL
     (group,) = groups
     given = [masks[i] for i in group]
-    reach = joint_reach(given, reach if None in given else None)  # an op that adds zeros discards
+    reach = joint_reach(given, reach if None in given else None)  # zeros that the op adds count as discarded
 
     def make() -> Any:
         return bind(op, *[as_array(masks[i], x) if i in group else x for i, x in enumerate(values)])
@@ -42,9 +42,10 @@ def moved(op: Op, values: Sequence[Any], masks: Sequence[Any], reach: int = SUMS
 
 
 def product(op: Any, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-    """A tangent times or divided by a factor: where the tangent was discarded, the factor is replaced by 1.
+    """A tangent times or divided by a factor, and its mask; where the tangent was discarded, the factor is replaced by
+    1.
 
-    Masks that guard only slopes pass through other products unused.
+    A mask that guards only slopes leaves the factor of other products unchanged.
     """
     i = 0 if masks[0] is not None else 1
     mask = masks[i]
@@ -60,7 +61,7 @@ def product(op: Any, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, 
 
 
 def total(op: Op, values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
-    """Combined elements: discarded where all operands are discarded."""
+    """The sum of tangents, and its mask: discarded where all operands are discarded."""
     out, masks = bind(op, *values), only_zeros(values, masks)
     pairs = [(m, x) for m, x in zip(masks, values, strict=True) if m is not None]
     if any([m is ALL for m, _ in pairs]):
@@ -83,18 +84,18 @@ def either(a: Mask, b: Mask) -> Mask:
 
 
 def only_zeros(values: Sequence[Any], masks: Sequence[Any]) -> list[Any]:
-    """Masks in which only zeros count as discarded: a user's rule may add nonzero values to a cotangent."""
+    """The masks, with None replaced by `ALL` for operands other than literal zeros, such as values of a user's rule."""
     is_zero = lambda x: is_static_scalar(x) and not getattr(x, "value", x)  # noqa: E731
     return [ALL if m is None and not is_zero(x) else m for x, m in zip(values, masks, strict=True)]
 
 
 def as_array(mask: Mask | None, x: Any) -> Any:
-    """A mask as an array in the shape of its operand; zeros without a tangent count as discarded."""
+    """A mask as an array in the shape of its operand x; for None, the mask of a zero, all elements are discarded."""
     if mask is not None and mask is not ALL:
         return mask.get()
     return filled(np.bool_(mask is ALL), type_of(x).shape)
 
 
 def filled(flag: Any, dims: tuple[int, ...]) -> Any:
-    """A mask, or a scalar truth value, broadcast to a shape."""
+    """A mask or a scalar boolean, broadcast to a shape."""
     return flag if type_of(flag).shape == dims else arithmetic.broadcast(flag, dims, ())

@@ -1,4 +1,4 @@
-"""Matrices on the last two axes: the family of ops on them, their parts, and triangular and tridiagonal solvers."""
+"""Matrices on the last two axes: the base class of their ops, their parts, and triangular and tridiagonal solvers."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def transposed(a: Any) -> Any:
-    """The last two axes exchanged."""
+    """a with its last two axes exchanged."""
     n = type_of(a).ndim
     return shape.transpose(a, (*range(n - 2), n - 1, n - 2))
 
 
 def adjoint(a: Any) -> Any:
-    """Transposed and conjugated."""
+    """The conjugate transpose of the last two axes."""
     return transposed(conversion.conj(a) if type_of(a).kind == "c" else a)
 
 
 def triangle(a: Any, lower: bool, offset: int = 0) -> Any:
-    """The lower or upper triangle, up to a diagonal; zero elsewhere."""
+    """The lower or upper triangle up to the diagonal `offset`, zero elsewhere."""
     t = type_of(a)
     rows, columns = (shape.iota(INT, t.shape[-2:], i) for i in (0, 1))
     edge = elementwise.add(rows, offset)
@@ -74,14 +74,14 @@ def scale_rows(a: Any, v: Any) -> Any:
 
 
 def identity(like: ArrayType, n: int) -> Any:
-    """Unit matrices with the leading axes and dtype of a type."""
+    """Identity matrices with the leading axes and dtype of an array type."""
     rows, columns = (shape.iota(INT, (n, n), i) for i in (0, 1))
     eye = conversion.convert(elementwise.eq(rows, columns), like.dtype)
     return shape.broadcast(eye, (*like.shape[:-2], n, n), (like.ndim - 2, like.ndim - 1))
 
 
 def combined_inverted(w: Any, combine: Callable[[Any, Any], Any]) -> Any:
-    """1 / combine(w[j], w[i]) as a matrix, and zero where that would be infinite."""
+    """The matrix of 1 / combine(w[j], w[i]), zero where combine gives zero."""
     t = type_of(w)
     n = t.shape[-1]
     dims = (*t.shape[:-1], n, n)
@@ -93,10 +93,10 @@ def combined_inverted(w: Any, combine: Callable[[Any, Any], Any]) -> Any:
 
 
 class Matrices(Op):
-    """The family: ops on the last two axes of arrays. A batch axis is one more leading axis."""
+    """Base class of ops on the last two axes of arrays. A batch axis is one more leading axis."""
 
     gives_tuple = True
-    emitted_from = 2**14  # matrices are column-major in LAPACK
+    emitted_from = 2**14  # LAPACK's matrices are column-major
 
     def check(self, *types: ArrayType, square: bool = False) -> None:
         for t in types:
@@ -114,7 +114,7 @@ class Matrices(Op):
 
 
 def lapack(build: Any, op: Op, name: str, operands: Sequence[Any], types: Sequence[ArrayType], **config: Any) -> Any:
-    """Call a LAPACK routine; matrices are column-major there."""
+    """Call a LAPACK routine, with matrices in column-major order."""
     if build.platform != "cpu":
         raise NotImplementedError(
             f"{op.name}: there is no lowering for {build.platform} yet; move the array to a CPU device."
@@ -133,12 +133,12 @@ def _column_major(ndim: int) -> tuple[int, ...]:
 
 
 def letter(letter: str) -> U8:
-    """A letter as LAPACK takes its options: one byte."""
+    """A letter as an option of a LAPACK routine, which takes one byte."""
     return U8(ord(letter))
 
 
 def or_nan(build: Any, info: Any, *values: Any) -> tuple[Any, ...]:
-    """Values where the LAPACK routine reports success, else NaN."""
+    """The values where LAPACK's status `info` is zero, else NaN."""
 
     def choose(code: Any, *xs: Any) -> tuple[Any, ...]:
         out = []
@@ -209,7 +209,7 @@ class TriangularSolve(LinearOp):
 
     def transpose(self, cotangent: Any, a: Any, b: Any) -> Any:
         turned = {"N": "T", "T": "N"}.get(self.form)
-        if turned is None:  # the transpose of an adjoint is a conjugate
+        if turned is None:  # the transpose of an adjoint is a conjugate, which LAPACK lacks
             a, turned = conversion.conj(a) if type_of(a).kind == "c" else a, "N"
         op = TriangularSolve(self.is_left, self.is_lower, turned, self.has_unit_diagonal)
         return None, bind(op, a, cotangent)
@@ -286,16 +286,16 @@ def _tridiagonal_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
 
 
 def take_rows(a: Any, permutation: Any) -> Any:
-    """Rows of each matrix in another order."""
+    """The rows of each matrix in the order of a permutation."""
     t = type_of(a)
     indices = shape.broadcast(permutation, t.shape, tuple(range(t.ndim - 1)))
     return indexing.take_along(a, indices, t.ndim - 2)
 
 
 def permutation_of(swaps: Any, m: int) -> Any:
-    """Row exchanges, one after another, as a permutation of m rows.
+    """The permutation of m rows that results from row exchanges (LAPACK's pivots) one after another.
 
-    Exchanges are permutations themselves; neighbours are composed until one is left, in log2(n) rounds.
+    Each exchange becomes a permutation; adjacent permutations are composed pairwise, in log2(n) rounds.
     """
     t = type_of(swaps)
     lead, k = t.shape[:-1], t.shape[-1]

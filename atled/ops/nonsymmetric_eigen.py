@@ -27,7 +27,7 @@ from atled.ops.matrix_ops import (
 
 
 class Eig(Matrices):
-    """Eigenvalues and, with `with_vectors`, right eigenvectors of any square a, both complex."""
+    """Complex eigenvalues and, if `with_vectors`, right eigenvectors of any square a."""
 
     with_vectors: bool = True
 
@@ -62,7 +62,7 @@ class Eig(Matrices):
             return (w,), (dw,)
         gaps = combined_inverted(w, elementwise.sub)
         dv = matmul(v, elementwise.mul(gaps, inner))
-        # vectors keep their length, and their largest component stays real
+        # LAPACK's vectors have length 1 and a real largest component: remove the tangent that would change this
         lead = tuple(range(type_of(w).ndim))
         rows = type_of(v).ndim - 2
         overlap = conversion.real(reduction.reduce_sum(elementwise.mul(conversion.conj(v), dv), (rows,)))
@@ -74,7 +74,7 @@ class Eig(Matrices):
 
 
 class Schur(Matrices):
-    """The Schur form T, upper triangular in blocks, and unitary Z with Z T Z* = a."""
+    """The block upper triangular Schur form T, and unitary Z, with Z T Z* = a."""
 
     def result_type(self, a: ArrayType) -> tuple[ArrayType, ArrayType]:
         self.check(a, square=True)
@@ -93,7 +93,7 @@ class Schur(Matrices):
 
 
 class Hessenberg(Matrices):
-    """The Hessenberg form of a, with the reflectors that make it below the first subdiagonal, and their scales."""
+    """The Hessenberg form of a, packed with its Householder vectors below the first subdiagonal, and their scales."""
 
     def result_type(self, a: ArrayType) -> tuple[ArrayType, ArrayType]:
         self.check(a, square=True)
@@ -110,7 +110,7 @@ class Hessenberg(Matrices):
 
 
 class Tridiagonal(Matrices):
-    """A Hermitian matrix as a tridiagonal one: packed with its reflectors, then diagonal, off-diagonal and scales."""
+    """The tridiagonal form of Hermitian a, packed with Householder vectors; its diagonals; and the vectors' scales."""
 
     is_lower: bool = True
 

@@ -1,7 +1,8 @@
 """Softmax, log-softmax and log-sum-exp as single ops.
 
-Their derivatives are shorter and more stable than those of their parts. Each op lowers to operations that the CPU
-compiler fuses into one kernel; a comparison, a selection or a test for infinity among them would split it.
+Their derivative rules are shorter and more stable than those of the ops they consist of. Each op lowers to operations
+that the CPU compiler fuses into one kernel; no operation is a comparison, a selection or a test for infinity, which
+would split the kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from atled.ops import elementary, elementwise, reduction, shape
 
 
 class _OverAxes(Op):
-    """Ops on floating arrays over some axes."""
+    """Base class of ops on floating-point arrays over `axes`."""
 
     emitted_from = 2**16
 
@@ -29,13 +30,13 @@ class _OverAxes(Op):
         if x.kind != "f":
             raise TypeError(f"{self.name}: operands must be floating; got {x}.")
         if any(not 0 <= a < x.ndim for a in self.axes) or len(set(self.axes)) != len(self.axes):
-            raise TypeError(f"{self.name}: {x} does not have the axes {self.axes}, each once.")
+            raise TypeError(f"{self.name}: axes must be different axes of {x}; got {self.axes}.")
 
     def kept(self, ndim: int) -> tuple[int, ...]:
         return tuple([a for a in range(ndim) if a not in self.axes])
 
     def largest(self, x: Any) -> Any:
-        """The largest element, without the NaN test: sums propagate NaN anyway."""
+        """The largest element, without a test for NaN, which the sums propagate."""
         return bind(reduction.ReduceMax(self.axes, True), x)
 
     def batch(self, batched: Any, x: Any) -> Any:
@@ -43,7 +44,7 @@ class _OverAxes(Op):
 
 
 class _SameShape(_OverAxes):
-    """Ops whose result has the type of x."""
+    """Base class of ops whose result has the type of x."""
 
     def result_type(self, x: ArrayType) -> ArrayType:
         self.check(x)
@@ -57,7 +58,7 @@ class _SameShape(_OverAxes):
 
 
 class Softmax(_SameShape):
-    """exp(x) scaled to sum to one over `axes`."""
+    """exp(x) divided by its sum over `axes`."""
 
     def _compute(self, x: Any) -> Any:
         t = type_of(x)
@@ -71,15 +72,15 @@ class Softmax(_SameShape):
         (x,), (t,) = primals, tangents
         out = bind(self, x)
         scaled = elementwise.mul(t, out)
-        total = elementwise.neg(reduction.reduce_sum(scaled, self.axes))  # the sign goes to the smaller array
+        total = elementwise.neg(reduction.reduce_sum(scaled, self.axes))  # negate the smaller array
         spread = shape.broadcast(total, type_of(x).shape, self.kept(type_of(x).ndim))
-        return out, elementwise.add(scaled, elementwise.mul(spread, out))  # backwards, out * (t - sum(t * out))
+        return out, elementwise.add(scaled, elementwise.mul(spread, out))  # the transpose is out * (t - sum(t * out))
 
 
 class LogSoftmax(_SameShape):
     """x minus the logarithm of the sum of exp(x) over `axes`, accurate for small probabilities.
 
-    NaN if an element is plus infinity, or all are minus infinity.
+    The result is NaN if an element is plus infinity, or all are minus infinity.
     """
 
     def _compute(self, x: Any) -> Any:
@@ -89,7 +90,7 @@ class LogSoftmax(_SameShape):
         )
 
     def _parts(self, x: Any) -> tuple[Any, Any, Any]:
-        """x less the largest, so that small logarithms are exact; its exponential, and the sum of that."""
+        """x minus its maximum, which keeps small logarithms accurate, the exponential of that, and its sum."""
         t = type_of(x)
         shifted = elementwise.sub(x, shape.broadcast(self.largest(x), t.shape, self.kept(t.ndim)))
         weight = elementary.exp(shifted)
@@ -125,8 +126,8 @@ class Logsumexp(_OverAxes):
         dims, axes, dtype = type_of(x).shape, self.kept(type_of(x).ndim), type_of(x).dtype
         most = np.asarray(reduction.dtypes_limit(dtype, "max"), dtype)
         top = self.largest(x)
-        # with the largest numbers instead of infinities: infinite elements share all of the weight, and minus
-        # infinities among themselves have none
+        # infinities are replaced by the largest finite numbers: plus infinities share all of the weight, and if all
+        # elements are minus infinity, they have no weight
         safe = elementwise.maximum(elementwise.minimum(top, most), -most)
         weight = elementary.exp(elementwise.sub(elementwise.minimum(x, most), shape.broadcast(safe, dims, axes)))
         total = reduction.reduce_sum(weight, self.axes)
@@ -137,7 +138,7 @@ class Logsumexp(_OverAxes):
 
 
 def softmax(x: Any, axes: Sequence[int]) -> Any:
-    """exp(x) scaled to sum to one over axes."""
+    """exp(x) divided by its sum over axes."""
     return bind(Softmax(tuple(axes)), x)
 
 

@@ -1,4 +1,4 @@
-"""Identity ops that say where a value is: how it is split over devices, or in which memory."""
+"""Identity ops that set the sharding or the memory of a value."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from atled.core.types import ArrayType
 
 
 class ShardingConstraint(LinearOp):
-    """The operand, with the sharding `sharding`."""
+    """The operand, constrained to the sharding `sharding`."""
 
     takes_keys = True
     sharding: NamedSharding
 
     @property
     def mesh(self) -> Any:
-        """The mesh that the value is split over."""
+        """The mesh of the sharding."""
         return self.sharding.mesh
 
     def result_type(self, x: ArrayType) -> ArrayType:
@@ -37,12 +37,12 @@ class ShardingConstraint(LinearOp):
         return bind(self, *values), masks[0]
 
     def batch(self, batched: tuple[bool, ...], x: Any) -> Any:
-        free = PartitionSpec.UNCONSTRAINED  # the batch may be split, too
+        free = PartitionSpec.UNCONSTRAINED  # the partitioner may split the batch axis
         return bind(ShardingConstraint(self.sharding.with_spec(PartitionSpec(free, *self.sharding.spec))), x)
 
 
 class ToMemory(LinearOp):
-    """A value in another memory of the device, such as `pinned_host`. Unchanged if there is only one memory."""
+    """The operand in another memory of the device, such as `pinned_host`; on the CPU, which has only one, unchanged."""
 
     takes_keys = True
     memory: str
@@ -72,25 +72,25 @@ class ToMemory(LinearOp):
 
 
 def resolved(sharding: NamedSharding | PartitionSpec, name: str) -> NamedSharding:
-    """A sharding; a PartitionSpec refers to the current mesh."""
+    """The sharding, or a PartitionSpec as a sharding over the current mesh."""
     if isinstance(sharding, PartitionSpec):
         return NamedSharding(mesh_or_current(None, name), sharding)
     return sharding
 
 
 def placed(x: Any, out_sharding: NamedSharding | PartitionSpec | None, name: str) -> Any:
-    """A value, split over a mesh if `out_sharding` says so."""
+    """A value, constrained to `out_sharding` unless that is None or over an empty mesh."""
     if out_sharding is None or (isinstance(out_sharding, NamedSharding) and out_sharding.mesh.empty):
         return x
     if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
-        raise TypeError(f"{name}: out_sharding is a NamedSharding or a PartitionSpec; got {out_sharding!r}.")
+        raise TypeError(f"{name}: out_sharding must be a NamedSharding or a PartitionSpec; got {out_sharding!r}.")
     sharding = resolved(out_sharding, name)
     sharding.check(type_of(x).shape, name)
     return bind(ShardingConstraint(sharding), x)
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """A tree of arrays with the given `shardings`: one for all, or a tree of them.
+    """The pytree x with its arrays constrained to `shardings`: one sharding for all arrays, or a pytree of shardings.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.sharding import NamedSharding, PartitionSpec
@@ -108,7 +108,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         if isinstance(s, PartitionSpec):
             s = resolved(s, "with_sharding_constraint")
         if isinstance(s, SingleDeviceSharding) and getattr(leaf, "sharding", None) == s:
-            s = None  # it is there
+            s = None  # x is already there
         if not isinstance(s, (NamedSharding, type(None))):
             raise TypeError(
                 f"with_sharding_constraint: expected a NamedSharding or a PartitionSpec; got {s!r}."

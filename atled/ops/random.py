@@ -1,4 +1,4 @@
-"""Random bits: the threefry generator, the compiler's own generators, and the wrapping of words into keys."""
+"""Random bits: the Threefry generator, the compiler's own generators, and the conversion between words and keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 class Threefry2x32(Op):
-    """Two words of counter encrypted with two words of key, by 20 rounds of Threefry (Salmon et al., 2011)."""
+    """Threefry-2x32 with 20 rounds (Salmon et al., 2011): two counter words, encrypted with two key words."""
 
     gives_tuple = True
 
@@ -38,7 +38,7 @@ class Threefry2x32(Op):
         k0, k1, x0, x1 = (build.spread(w, dims) for w in words)
         if math.prod(dims) < _MANY:
             return build.apply(_rounds, k0, k1, x0, x1)
-        # one loop over 64-bit counters (both words packed), instead of a dozen passes over memory
+        # one loop over 64-bit counters that pack both words, instead of a dozen passes over memory
         both = build.map(_rounds_of_both, build.apply(_joined, x0, x1), k0, k1)
         return build.apply(_parted, both)
 
@@ -54,13 +54,13 @@ _MANY = 1024
 
 
 def _joined(high: Any, low: Any) -> Any:
-    """Two words of 32 bits as one of 64."""
+    """Two 32-bit words packed into a 64-bit word."""
     high, low = (conversion.convert(w, np.uint64) for w in (high, low))
     return elementwise.logical_or(elementwise.shift_left(high, np.uint64(32)), low)
 
 
 def _parted(both: Any) -> tuple[Any, Any]:
-    """The two words of 32 bits in one of 64."""
+    """The two 32-bit words that are packed in a 64-bit word."""
     high = elementwise.shift_right_logical(both, np.uint64(32))
     return conversion.convert(high, np.uint32), conversion.convert(both, np.uint32)
 
@@ -85,7 +85,7 @@ def _rounds(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
 
 
 class RngBitGenerator(Op):
-    """Random bits of a shape and dtype from a state, and the next state; fast, but the bits depend on the platform."""
+    """The next state, and random bits of a shape and dtype; fast, but the bits depend on the platform."""
 
     gives_tuple = True
     shape: tuple[int, ...]
@@ -94,7 +94,7 @@ class RngBitGenerator(Op):
 
     def result_type(self, state: ArrayType) -> tuple[ArrayType, ArrayType]:
         if state.dtype is not dtypes.uint64 or state.ndim != 1:
-            raise TypeError(f"rng_bit_generator: the state is a vector of uint64; got {state}.")
+            raise TypeError(f"rng_bit_generator: the state must be a uint64 vector; got {state}.")
         return state, ArrayType(self.shape, self.dtype)
 
     def lower(self, build: Any, state: Any) -> Any:
@@ -112,12 +112,13 @@ class RngBitGenerator(Op):
 
 
 class RngUniform(Op):
-    """Numbers between two bounds from the device's stateful generator; different in each run."""
+    """Uniform random numbers between two bounds from the device's stateful generator; each run gives other numbers."""
 
     shape: tuple[int, ...]
 
     def result_type(self, low: ArrayType, high: ArrayType) -> ArrayType:
-        is_known = low.kind in "iuf" and dtypes.bits(low.dtype) >= (16 if low.kind == "f" else 32)  # else XLA aborts
+        # XLA aborts for other dtypes
+        is_known = low.kind in "iuf" and dtypes.bits(low.dtype) >= (16 if low.kind == "f" else 32)
         if not is_known or low.dtype is not high.dtype or low.shape != () or high.shape != ():
             raise TypeError(
                 f"rng_uniform: bounds must be two numbers of one dtype, floating or 32 bits wide; got {low} and {high}."
@@ -132,7 +133,7 @@ class RngUniform(Op):
 
 
 class WrapKey(Op):
-    """Pairs of words on the last axis, as keys."""
+    """Random keys made of the pairs of words on the last axis."""
 
     takes_keys = True
 
@@ -155,7 +156,7 @@ class WrapKey(Op):
 
 
 class UnwrapKey(Op):
-    """Keys as pairs of words on a new last axis."""
+    """The words of random keys, as pairs on a new last axis."""
 
     takes_keys = True
 
@@ -178,25 +179,25 @@ class UnwrapKey(Op):
 
 
 def threefry2x32(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
-    """Two words of counter encrypted with two words of key."""
+    """Threefry-2x32: the counter words x0 and x1, encrypted with the key words k0 and k1."""
     return bind(Threefry2x32(), k0, k1, x0, x1)
 
 
 def wrap_key(words: Any) -> Any:
-    """Pairs of words on the last axis, as keys."""
+    """Random keys made of the pairs of words on the last axis."""
     return bind(WrapKey(), words)
 
 
 def unwrap_key(keys: Any) -> Any:
-    """Keys as pairs of words on a new last axis."""
+    """The words of random keys, as pairs on a new last axis."""
     return bind(UnwrapKey(), keys)
 
 
 def rng_uniform(low: Any, high: Any, dims: Sequence[int]) -> Any:
-    """Numbers from `low` up to `high` from the device's stateful generator."""
+    """Uniform random numbers in [low, high) from the device's stateful generator."""
     return bind(RngUniform(tuple(dims)), low, high)
 
 
 def rng_bit_generator(state: Any, dims: Sequence[int], dtype: Any, algorithm: str = "THREE_FRY") -> tuple[Any, Any]:
-    """The next state, and random bits of a shape and dtype."""
+    """The next state of a generator, and random bits of a shape and dtype."""
     return bind(RngBitGenerator(tuple(dims), dtypes.canonical(dtype), algorithm), state)

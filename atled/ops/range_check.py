@@ -11,7 +11,7 @@ from atled.core.types import ArrayType
 
 
 class Expect(LinearOp):
-    """The identity, for integers with low <= x < high; `what` names them in the error message."""
+    """The identity, for integers with low <= x < high; `what` describes the integers in the error message."""
 
     low: int
     high: int

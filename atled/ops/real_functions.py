@@ -1,9 +1,9 @@
-"""Implementations of real functions for which the compiler's own are off by more than four ulps.
+"""Implementations of real functions whose versions in the compiler are off by more than four ulps.
 
 An op lowers to one of these functions, which are written with other ops, for single and double precision. 16-bit floats
-are computed in float32 (`widened`). The pattern is the same everywhere: each part of the range has its own formula, all
-are evaluated on arguments clamped to their range, and one is selected. Polynomials are near-minimax;
-`scripts/fit-polynomials` computes their coefficients. A number that is needed in extended precision is split in two by
+are computed in float32 (`widened`). Most functions have several formulas, each for a part of the range; all are
+evaluated on arguments clamped to their part, and one result is selected. Polynomials are near-minimax;
+`scripts/fit-polynomials` computes their coefficients. A number in extended precision is a sum of two numbers, split by
 masking bits, which the compiler cannot undo.
 """
 
@@ -26,12 +26,12 @@ def _size(x: Any) -> int:
 
 
 def value(x: Any, number: float) -> Any:
-    """A number in the dtype of x."""
+    """A Python number as a scalar in the dtype of x."""
     return np.asarray(number, type_of(x).dtype)
 
 
 def polynomial(x: Any, found: Sequence[float]) -> Any:
-    """A polynomial, the coefficient of the lowest power first."""
+    """The value at x of a polynomial whose coefficients are `found`, the lowest power first."""
     out: Any = value(x, found[-1])
     for c in found[-2::-1]:
         out = ew.add(ew.mul(out, x), c)
@@ -52,19 +52,19 @@ def _sign_bit(x: Any) -> Any:
 
 
 def top_half(x: Any) -> Any:
-    """x without the lower half of its significant bits: products of two such numbers are exact."""
+    """x without the lower half of its significant bits; products of two such numbers are exact."""
     bits = _bits(x)
     mask = np.asarray(0xFFFFF000 if _size(x) == 4 else 0xFFFFFFFFF8000000, type_of(bits).dtype)
     return _from_bits(ew.logical_and(bits, mask), x)
 
 
 def with_sign(size: Any, x: Any) -> Any:
-    """`size`, which is not negative, with the sign of x, even if x is a zero."""
+    """`size`, which must not be negative, with the sign of x, also if x is a zero."""
     return _from_bits(ew.logical_or(_bits(size), _sign_bit(x)), x)
 
 
 def flipped(x: Any, by: Any) -> Any:
-    """x, with its sign changed where another number is negative, or the negative zero."""
+    """x, with its sign changed where `by` is negative or -0."""
     return _from_bits(ew.logical_xor(_bits(x), _sign_bit(by)), x)
 
 
@@ -72,7 +72,7 @@ def flipped(x: Any, by: Any) -> Any:
 
 
 def _expm1_reduced(r: Any, rest: Any) -> Any:
-    """expm1(r + rest) for abs(r) below 0.35, where rest is a rounding error of r."""
+    """expm1(r + rest) for abs(r) < 0.35, where `rest` is the rounding error of r."""
     square = ew.mul(r, r)
     inner = ew.add(ew.mul(polynomial(r, polynomial_coefficients.EXPM1[_size(r)]), r), 0.5)
     return ew.add(ew.add(ew.mul(square, inner), ew.add(rest, ew.mul(rest, r))), r)
@@ -82,7 +82,7 @@ _LOG_TWO = {4: (0.693145751953125, 1.42860682030941723e-6), 8: (6.93147180369123
 
 
 def expm1(x: Any) -> Any:
-    """exp(x) - 1: argument reduction by multiples of log(2), and a sum without cancellation."""
+    """exp(x) - 1, by argument reduction with multiples of log(2) and a sum without cancellation."""
     lowest, highest = {4: (-30.0, 90.0), 8: (-60.0, 711.0)}[_size(x)]
     bounded = ew.clamp(value(x, lowest), x, value(x, highest))
     count = elementary.round_even(ew.mul(bounded, 1 / math.log(2)))
@@ -90,17 +90,17 @@ def expm1(x: Any) -> Any:
     first, second = ew.sub(bounded, ew.mul(count, high)), ew.mul(count, low)
     r = ew.sub(first, second)
     small = _expm1_reduced(r, ew.sub(ew.sub(first, r), second))
-    # 2**count * (small + 1) - 1; in two factors, of which neither overflows
+    # 2**count * (small + 1) - 1, with 2**count as two factors that do not overflow
     half = elementary.floor(ew.mul(count, 0.5))
     scale = elementary.power_of_two(half), elementary.power_of_two(ew.sub(count, half))
     inverse = elementary.power_of_two(ew.neg(ew.minimum(count, value(x, 100.0))))
     out = ew.mul(ew.mul(ew.add(small, ew.sub(1, inverse)), scale[0]), scale[1])
-    return ew.select(ew.eq(x, 0), x, out)  # the sign of zero
+    return ew.select(ew.eq(x, 0), x, out)  # keeps the sign of zero
 
 
 def log1p(x: Any) -> Any:
-    """log(1 + x): the logarithm of the rounded sum, plus a correction for the rounding error."""
-    total = ew.maximum(ew.add(x, 1), value(x, 0))  # the compiler would undo a plain sum
+    """log(1 + x), as the logarithm of the rounded sum plus a correction for the rounding error."""
+    total = ew.maximum(ew.add(x, 1), value(x, 0))  # maximum keeps the compiler from simplifying (1 + x) - 1 to x
     usual = ew.logical_and(ew.gt(x, -1), ew.lt(x, value(x, np.inf)))
     lost = ew.div(ew.sub(x, ew.sub(total, 1)), ew.select(usual, total, value(x, 1)))
     out = elementary.log(total)
@@ -109,13 +109,13 @@ def log1p(x: Any) -> Any:
 
 
 def tanh(x: Any) -> Any:
-    """tanh by expm1(-2 abs(x)), which is exact for small x and tends to -1."""
+    """tanh(x), from expm1(-2 abs(x)), which is accurate for small x and tends to -1."""
     t = expm1(ew.mul(elementary.absolute(x), -2.0))
     return with_sign(ew.div(ew.neg(t), ew.add(t, 2)), x)
 
 
 def atanh(x: Any) -> Any:
-    """log1p(2x / (1 - x)) / 2, of the size of x; for small x, the quotient is a sum whose leading term is exact."""
+    """log1p(2x / (1 - x)) / 2 for abs(x), with the sign of x; for small x, the quotient is 2x + 2x**2 / (1 - x)."""
     size = elementary.absolute(x)
     double = ew.add(size, size)
     left = ew.sub(1, size)
@@ -125,7 +125,7 @@ def atanh(x: Any) -> Any:
 
 
 def cbrt(x: Any, root: Any) -> Any:
-    """A cube root of x, refined by one step of Newton's method; small x are scaled, or its residual is subnormal."""
+    """The cube root of x: one Newton step from `root`. Small x are scaled, because the residual would be subnormal."""
     power = 20 if type_of(x).dtype is dtypes.float32 else 100
     is_small = ew.lt(elementary.absolute(x), 2.0 ** (-3 * power))
     x, scaled = (ew.select(is_small, ew.mul(v, 2.0**n), v) for v, n in ((x, 3 * power), (root, power)))
@@ -140,21 +140,21 @@ def cbrt(x: Any, root: Any) -> Any:
 
 
 def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """a + b and its rounding error, whichever is larger (Knuth)."""
+    """a + b and its rounding error, for a and b of any order of magnitude (Knuth)."""
     total = ew.add(a, b)
     other = ew.sub(total, a)
     return total, ew.add(ew.sub(a, ew.sub(total, other)), ew.sub(b, other))
 
 
 def _square(a: Any) -> tuple[Any, Any]:
-    """The square of a in two parts, the first of which is exact."""
+    """The square of a as a sum of two parts, the first of which is exact."""
     high = top_half(a)
     low = ew.sub(a, high)
     return ew.mul(high, high), ew.mul(ew.add(ew.add(high, high), low), low)
 
 
 def _exp_in_two(high: Any, low: Any) -> tuple[Any, Any, Any]:
-    """exp(high + low) as scale * (1 + a + b): with b, about a dozen bits more than the format has."""
+    """scale, a and b with exp(high + low) = scale * (1 + a + b), to about twelve bits more than the dtype has."""
     halvings, terms = {4: (3, 4), 8: (3, 8)}[_size(high)]
     count = elementary.round_even(ew.mul(high, 1 / math.log(2)))
     first, second = _LOG_TWO[_size(high)]
@@ -176,14 +176,14 @@ def _exp_in_two(high: Any, low: Any) -> tuple[Any, Any, Any]:
 
 
 def logaddexp(x: Any, y: Any, refined: bool) -> Any:
-    """log(exp(x) + exp(y)); `refined`, also accurate if the result is close to zero.
+    """log(exp(x) + exp(y)); with `refined`, also accurate where the result is close to zero.
 
-    There, the result r is a difference of much larger numbers. The error of r is 1 - (exp(x - r) + exp(y - r)),
+    Near zero, the result r is a difference of much larger numbers. The error of r is 1 - (exp(x - r) + exp(y - r)),
     computed in extended precision.
     """
     first = ew.ge(x, y)
     top, low = ew.select(first, x, y), ew.select(first, y, x)
-    is_lost = ew.logical_and(ew.eq(x, y), ew.logical_not(elementary.is_finite(x)))  # both infinite: the gap is NaN
+    is_lost = ew.logical_and(ew.eq(x, y), ew.logical_not(elementary.is_finite(x)))  # inf - inf is NaN
     gap = ew.select(is_lost, value(x, 0), ew.sub(low, top))
     out = ew.add(top, elementary.log1p(elementary.exp(gap)))
     if not refined:
@@ -202,25 +202,25 @@ def logaddexp(x: Any, y: Any, refined: bool) -> Any:
 
 
 def _scaled_tail(z: Any) -> Any:
-    """exp(z * z) * erfc(z) for z >= 0, infinity included."""
+    """exp(z * z) * erfc(z) for z >= 0, including infinity."""
     centre = polynomial_coefficients.TAIL_CENTRE[_size(z)]
     q = ew.sub(1, ew.div(2 * centre, ew.add(z, centre)))
     return ew.div(polynomial(q, polynomial_coefficients.TAIL[_size(z)]), ew.add(ew.add(z, z), 1))
 
 
 def _gaussian(x: Any, scale: float) -> Any:
-    """exp(-scale * x * x), where scale is a power of two: the larger part of the square is exact."""
+    """exp(-scale * x * x) for a `scale` that is a power of two; x * x is split into an exact part and a small one."""
     limit = {4: 15.0, 8: 40.0}[_size(x)] / math.sqrt(2 * scale)
     x = ew.clamp(value(x, -limit), x, value(x, limit))
     high = top_half(x)
     rest = ew.mul(ew.mul(ew.sub(x, high), ew.add(x, high)), -scale)
     large = elementary.exp(ew.mul(ew.mul(high, high), -scale))
-    small = ew.mul(rest, polynomial(rest, (1, 1 / 2, 1 / 6, 1 / 24, 1 / 120)))  # expm1(rest), which is below 0.1
+    small = ew.mul(rest, polynomial(rest, (1, 1 / 2, 1 / 6, 1 / 24, 1 / 120)))  # expm1(rest), for abs(rest) < 0.1
     return ew.add(large, ew.mul(large, small))
 
 
 def _erf_near(x: Any, limit: float) -> Any:
-    """erf up to a limit, which is 0.95 in single and 1/2 in double precision, as x plus x times a polynomial."""
+    """erf(x) for abs(x) <= `limit`, at most 0.95 in single and 0.5 in double precision: x plus x times a polynomial."""
     x = ew.clamp(value(x, -limit), x, value(x, limit))
     return ew.add(x, ew.mul(x, polynomial(ew.mul(x, x), polynomial_coefficients.ERF_NEAR[_size(x)])))
 
@@ -244,7 +244,7 @@ def erfc(x: Any) -> Any:
 
 
 def ndtr(x: Any) -> Any:
-    """The normal distribution function: the square in the exponent is that of x, not of a rounded x / sqrt(2)."""
+    """The standard normal CDF; its exponential is of -x * x / 2, without the rounding error of x / sqrt(2)."""
     size = elementary.absolute(x)
     tail = ew.mul(ew.mul(_gaussian(size, 0.5), _scaled_tail(ew.mul(size, math.sqrt(0.5)))), 0.5)
     far = ew.select(ew.lt(x, 0), tail, ew.sub(1, tail))
@@ -253,7 +253,7 @@ def ndtr(x: Any) -> Any:
 
 
 def log_ndtr(x: Any) -> Any:
-    """The logarithm of the normal distribution function; far below zero, the exponent is a separate term."""
+    """The logarithm of the standard normal CDF; below -1, -x * x / 2 is a separate term."""
     tail = ndtr(ew.neg(elementary.absolute(x)))
     near = ew.select(ew.lt(x, 0), elementary.log(tail), elementary.log1p(ew.neg(tail)))
     low = ew.minimum(x, value(x, -1))
@@ -262,13 +262,13 @@ def log_ndtr(x: Any) -> Any:
 
 
 def erfinv_near(x: Any) -> Any:
-    """The inverse of erf up to 0.7: x plus x times a polynomial of its square."""
+    """The inverse of erf for abs(x) up to 0.7, as x plus x times a polynomial in x * x."""
     x = ew.clamp(value(x, -0.7), x, value(x, 0.7))
     return ew.add(x, ew.mul(x, polynomial(ew.mul(x, x), polynomial_coefficients.ERFINV[_size(x)])))
 
 
 def erf(x: Any) -> Any:
-    """erf in single precision: x times a polynomial of its square, and 1 - exp of a polynomial further out."""
+    """erf in single precision: a polynomial for abs(x) < 0.92, and 1 - exp of a polynomial beyond."""
     size = elementary.absolute(x)
     far = ew.clamp(value(x, 0.9), size, value(x, 4.0))
     far = ew.sub(1, elementary.exp(ew.neg(ew.mul(far, polynomial(far, polynomial_coefficients.ERF_FAR[4])))))
@@ -280,23 +280,23 @@ def erf(x: Any) -> Any:
 # Stirling's series for the logarithm of gamma, and its derivative: powers of 1 / x**2
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 _STIRLING_SLOPE = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
-_TERMS = {4: 3, 8: 8}  # of these series, enough from 8 on
+_TERMS = {4: 3, 8: 8}  # terms of these series, enough for x >= 8
 _FAR = 8.0
 
 
 def _steps_down(x: Any) -> tuple[Any, Any]:
-    """The number of unit steps from x, between 3/2 and 8, down to [3/2, 5/2), and the end point."""
+    """The number of steps of 1 from x, which is between 3/2 and 8, down to [3/2, 5/2), and the end point."""
     count = ew.maximum(elementary.floor(ew.sub(x, 1.5)), value(x, 0))
     return count, ew.sub(x, count)
 
 
 def _sine_of_turns(x: Any) -> Any:
-    """abs(sin(pi x)), exact for large x."""
+    """abs(sin(pi x)), accurate for large x."""
     return elementary.absolute(elementary.sin(ew.mul(ew.sub(x, elementary.round_even(x)), math.pi)))
 
 
 def _lgamma_far(x: Any) -> Any:
-    """Stirling's formula; log(x) - 1 is the logarithm of x / e, so nothing cancels."""
+    """lgamma(x) for x >= 8 by Stirling's formula; log(x) - 1 is computed as log(x / e), without cancellation."""
     term = polynomial(ew.div(1, ew.mul(x, x)), STIRLING[: _TERMS[_size(x)]])
     logarithm = elementary.log(ew.mul(x, math.exp(-1)))
     low = ew.add(ew.div(term, x), math.log(2 * math.pi) / 2 - 0.5)
@@ -304,7 +304,7 @@ def _lgamma_far(x: Any) -> Any:
 
 
 def lgamma(x: Any) -> Any:
-    """log(abs(gamma(x))): polynomials at its zeros 1 and 2, steps down to them, Stirling's formula, reflection."""
+    """log(abs(gamma(x))), by polynomials around 1 and 2, recurrence below 8, Stirling's formula, and reflection."""
     size = elementary.absolute(x)
     is_small, is_one, is_far = ew.lt(size, 0.5), ew.lt(size, 1.25), ew.ge(size, _FAR)
     one = ew.select(is_small, x, ew.clamp(value(x, -0.5), ew.sub(size, 1), value(x, 0.5)))
@@ -316,7 +316,7 @@ def lgamma(x: Any) -> Any:
     for k in range(1, 7):
         product = ew.select(ew.ge(count, float(k)), ew.mul(product, ew.sub(middle, float(k))), product)
     near_two = ew.mul(two, polynomial(two, polynomial_coefficients.GAMMA_AT_TWO[_size(x)]))
-    # one logarithm serves the steps down, the step up of small operands, and the reflection of negative ones
+    # one logarithm for the steps down from large operands and for the step up of small ones
     is_negative = ew.logical_and(ew.lt(x, 0), ew.logical_not(is_small))
     turned = ew.div(math.pi, ew.mul(ew.select(is_negative, size, value(x, 1)), _sine_of_turns(x)))
     logarithm = elementary.log(ew.select(is_small, size, ew.select(is_one, value(x, 1), product)))
@@ -329,7 +329,7 @@ def lgamma(x: Any) -> Any:
 
 
 def digamma(x: Any) -> Any:
-    """The derivative of lgamma: a polynomial around its zero, steps to there, the asymptotic series, reflection."""
+    """The derivative of lgamma, by a polynomial around its zero, recurrence, the asymptotic series, and reflection."""
     is_negative = ew.lt(x, 0)
     size = ew.select(is_negative, ew.sub(1, x), x)
     is_small, is_far = ew.lt(size, 1), ew.ge(size, _FAR)
@@ -362,7 +362,7 @@ def digamma(x: Any) -> Any:
 
 
 def _bessel(x: Any, series: Sequence[float], far: Sequence[float]) -> tuple[Any, Any, Any]:
-    """Three values: exp(-x) times a sum of positive terms in x**2; whether x is below 8; a polynomial in 16 / x - 1."""
+    """exp(-x) times a power series in x**2, whether x <= 8, and a polynomial in 16 / x - 1 divided by sqrt(x)."""
     near, safe = ew.minimum(x, value(x, 8.0)), ew.maximum(x, value(x, 8.0))
     low = ew.mul(polynomial(ew.mul(near, near), series), elementary.exp(ew.neg(near)))
     high = ew.div(polynomial(ew.sub(ew.div(16.0, safe), 1.0), far), elementary.sqrt(safe))
@@ -386,11 +386,11 @@ def bessel_i1e(x: Any) -> Any:
     return ew.select(is_near, ew.mul(low, x), with_sign(high, x))
 
 
-# -- ops of the files below that are computed by the functions here ----------------------------------------------------
+# -- ops of `elementary` that lower to these functions ----------------------------------------------------------------
 
 
 elementary.Expm1.computed = {4: expm1, 8: expm1}
-elementary.Log1p.computed = {8: log1p}  # the compiler's is off by more than 100 units at -0.4
+elementary.Log1p.computed = {8: log1p}  # the compiler's is off by more than 100 ulps at -0.4
 elementary.Tanh.computed = {8: tanh}
 elementary.Atanh.computed = {4: atanh, 8: atanh}
 elementary.Cbrt.computed = {"root": cbrt}

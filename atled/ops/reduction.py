@@ -1,4 +1,4 @@
-"""Reductions: sums, products, extrema, logic, and the positions of extrema."""
+"""Reductions: sums, products, minima and maxima, logic, argmin and argmax."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from atled.ops import conversion, cumulative, elementwise, shape
 
 
 class Reduction(Op):
-    """The family: a commutative, associative op over `axes`, which are removed."""
+    """Base class of reductions by a commutative and associative op over `axes`, which are removed."""
 
     hlo: ClassVar[str]
     takes: ClassVar[str] = "iufc"
@@ -28,13 +28,13 @@ class Reduction(Op):
 
     def result_type(self, x: ArrayType) -> ArrayType:
         if x.kind not in self.takes:
-            raise TypeError(f"{self.name}: {x} cannot be reduced this way.")
+            raise TypeError(f"{self.name}: reductions of {x} are not defined.")
         if any(not 0 <= a < x.ndim for a in self.axes) or len(set(self.axes)) != len(self.axes):
-            raise TypeError(f"{self.name}: {x} does not have the axes {self.axes}, each once.")
+            raise TypeError(f"{self.name}: axes must be different axes of {x}; got {self.axes}.")
         return x.with_shape(tuple([n for a, n in enumerate(x.shape) if a not in self.axes]))
 
     def identity(self, dtype: Any) -> Any:
-        """The identity element."""
+        """The identity element of the reduction for a dtype."""
         raise NotImplementedError
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -58,7 +58,7 @@ def monoid(build: Any, hlo: str, dtype: Any) -> Any:
 
 
 class ReduceSum(Reduction, LinearOp):
-    """Sum over `axes`."""
+    """The sum over `axes`."""
 
     hlo = "stablehlo.add"
 
@@ -68,7 +68,7 @@ class ReduceSum(Reduction, LinearOp):
     def lower(self, build: Any, x: Any) -> Any:
         if x.type.kind != "f" or dtypes.bits(x.type.dtype) >= 32:
             return super().lower(build, x)
-        wide = conversion.convert  # the compiler would accumulate in bfloat16, which cannot count beyond 256
+        wide = conversion.convert  # the compiler would accumulate in bfloat16, where 256 + 1 is 256
         return build.apply(lambda v: wide(reduce_sum(wide(v, dtypes.float32), self.axes), x.type.dtype), x)
 
     def transpose(self, cotangent: Any, x: Any) -> Any:
@@ -83,7 +83,7 @@ class ReduceSum(Reduction, LinearOp):
 
 
 class ReduceProd(Reduction):
-    """Product over `axes`."""
+    """The product over `axes`."""
 
     hlo = "stablehlo.multiply"
 
@@ -92,14 +92,14 @@ class ReduceProd(Reduction):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
-        # the product of all others is that of those before times that of those after: right also where factors are zero
+        # the product of the other elements is the product before times the product after, also if some are zero
         rows, tangent = (merge_axes(v, self.axes) for v in (x, t))
         others = elementwise.mul(_exclusive_product(rows, False), _exclusive_product(rows, True))
         return bind(self, x), reduce_sum(elementwise.mul(tangent, others), (type_of(rows).ndim - 1,))
 
 
 def merge_axes(x: Any, axes: Sequence[int]) -> Any:
-    """x with some axes moved to the end and joined into one."""
+    """x with `axes` moved to the end and merged into one."""
     dims = type_of(x).shape
     remaining = [a for a in range(len(dims)) if a not in axes]
     moved = shape.transpose(x, (*remaining, *axes))
@@ -119,9 +119,9 @@ def _exclusive_product(x: Any, is_reversed: bool) -> Any:
 
 
 def _folded(x: Any, axis: int, parts: int, combine: Any) -> Any:
-    """A long axis cut into parts that are combined elementwise, which shortens the sequential reduction that follows.
+    """x with a long axis cut into parts that are combined elementwise, which makes the following reduction shorter.
 
-    The last part may overlap the one before: only for ops that may see an element twice.
+    The last part may overlap the one before, so `combine` must be idempotent, such as `minimum`.
     """
     length = type_of(x).shape[axis]
     if length < 64:
@@ -132,26 +132,26 @@ def _folded(x: Any, axis: int, parts: int, combine: Any) -> Any:
 
 
 class Extremum(Reduction):
-    """The largest or smallest element, NaN if one is among them; elements that tie share the derivative.
+    """Base class of `ReduceMax` and `ReduceMin`: NaN if any element is NaN; equal extrema share the derivative.
 
-    If `is_loose`, a NaN may be lost, which saves a pass over the elements.
+    If `is_loose`, a NaN may be dropped, which saves a pass over the elements.
     """
 
     takes = "biuf"
     selects = True
-    loses: ClassVar[Callable[[Any, Any], Any]]  # whether an element is beaten by the extremum
+    loses: ClassVar[Callable[[Any, Any], Any]]  # whether an element is not the extremum, given both
     is_loose: bool = False
 
     def lower(self, build: Any, x: Any) -> Any:
         out = super().lower(build, x)
         if self.is_loose or build.platform != "cpu" or x.type.kind != "f":
             return out
-        # axes that may be split over devices are not cut into parts
+        # over several devices the axes may be split, so none is cut into parts
         longest = max(self.axes, key=lambda a: x.type.shape[a], default=None) if build.on_one_cpu else None
         return build.apply(lambda v, extremum: self._or_nan(v, extremum, longest), x, out)
 
     def _or_nan(self, x: Any, extremum: Any, longest: int | None) -> Any:
-        """The CPU's fast kernels drop NaN."""
+        """The extremum, or NaN if an element is NaN, which XLA's CPU kernels drop."""
         is_nan = elementwise.ne(x, x)
         if longest is not None:
             is_nan = _folded(is_nan, longest, 8, elementwise.logical_or)
@@ -162,12 +162,12 @@ class Extremum(Reduction):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (t,) = tangents
-        # behind a barrier, because recomputed values may round differently and no longer compare equal
+        # a barrier, because recomputed values of x may round differently and then differ from the extremum
         (x,) = shape.optimization_barrier(*primals)
         out = bind(self, x)
         dims = type_of(x).shape
         axes = tuple([a for a in range(len(dims)) if a not in self.axes])
-        is_discarded = self.loses(x, shape.broadcast(out, dims, axes))  # no element is, if the extremum is NaN
+        is_discarded = self.loses(x, shape.broadcast(out, dims, axes))  # all False if `out` is NaN
         one, zero = (np.asarray(v, type_of(x).dtype) for v in (1, 0))
         count = reduce_sum(elementwise.select(is_discarded, zero, one), self.axes)
         total = reduce_sum(bind(elementwise.GateTangent(), is_discarded, zero, t), self.axes)
@@ -195,13 +195,13 @@ class ReduceMin(Extremum):
 
 
 def lowest(dtype: Any) -> Any:
-    """The value below all others of a dtype."""
+    """The lowest value of a dtype: -inf if it has one, False for booleans."""
     kind = dtypes.kind(dtype)
     return False if kind == "b" else -np.inf if kind == "f" and _has_inf(dtype) else dtypes_limit(dtype, "min")
 
 
 def highest(dtype: Any) -> Any:
-    """The value above all others of a dtype."""
+    """The highest value of a dtype: inf if it has one, True for booleans."""
     kind = dtypes.kind(dtype)
     return True if kind == "b" else np.inf if kind == "f" and _has_inf(dtype) else dtypes_limit(dtype, "max")
 
@@ -217,7 +217,7 @@ def dtypes_limit(dtype: Any, which: str) -> Any:
 
 
 class Logical(Reduction):
-    """A bitwise reduction; its result has no derivative."""
+    """Base class of bitwise reductions, which have no derivative."""
 
     takes = "biu"
 
@@ -227,7 +227,7 @@ class Logical(Reduction):
 
 
 class ReduceAnd(Logical):
-    """Whether all are true; for integers, the bits that all have."""
+    """Whether all elements are True; for integers, their bitwise and."""
 
     hlo = "stablehlo.and"
 
@@ -236,7 +236,7 @@ class ReduceAnd(Logical):
 
 
 class ReduceOr(Logical):
-    """Whether any is true; for integers, the bits that any has."""
+    """Whether any element is True; for integers, their bitwise or."""
 
     hlo = "stablehlo.or"
 
@@ -245,7 +245,7 @@ class ReduceOr(Logical):
 
 
 class ReduceXor(Logical):
-    """The exclusive or of all."""
+    """The exclusive or of all elements."""
 
     hlo = "stablehlo.xor"
 
@@ -254,7 +254,7 @@ class ReduceXor(Logical):
 
 
 class ArgExtremum(Op):
-    """The position of the first extremum along an axis, which is removed. NaN counts as extreme."""
+    """Base class of `Argmax` and `Argmin`: the index along an axis of the first NaN, or else of the first extremum."""
 
     hlo: ClassVar[str]
     axis: int
@@ -262,7 +262,7 @@ class ArgExtremum(Op):
 
     def result_type(self, x: ArrayType) -> ArrayType:
         if x.kind not in "biuf":
-            raise TypeError(f"{self.name}: {x} has no order.")
+            raise TypeError(f"{self.name}: the elements of {x} have no order.")
         if not 0 <= self.axis < x.ndim or x.shape[self.axis] == 0:
             raise TypeError(f"{self.name}: {x} has no elements along axis {self.axis}.")
         return ArrayType((*x.shape[: self.axis], *x.shape[self.axis + 1 :]), self.dtype)
@@ -285,7 +285,7 @@ class ArgExtremum(Op):
             first = elementwise.logical_or(wins(u, v), elementwise.ne(u, u))
             tie = elementwise.logical_and(elementwise.eq(u, v), elementwise.lt(i, j))
             chosen = elementwise.logical_or(first, tie)
-            # of two NaNs the earlier counts
+            # of two NaNs, the earlier is chosen
             both = elementwise.logical_and(elementwise.ne(u, u), elementwise.ne(v, v))
             chosen = elementwise.select(both, elementwise.lt(i, j), chosen)
             return elementwise.select(chosen, u, v), elementwise.select(chosen, i, j)
@@ -296,7 +296,7 @@ class ArgExtremum(Op):
         return results[1]
 
     def _in_two_passes(self, x: Any) -> Any:
-        """The extremum, then the first position that has it: reductions of one value each, which become vector code."""
+        """Two reductions, to the extremum and to its first index: with one value each, they compile to vector code."""
         t = type_of(x)
         length = t.shape[self.axis]
         others = [a for a in range(t.ndim) if a != self.axis]
@@ -306,7 +306,7 @@ class ArgExtremum(Op):
         at, last = shape.iota(dtype, t.shape, self.axis), np.asarray(length - 1, dtype)
         if t.kind != "f":
             at = elementwise.select(has, at, last)
-        else:  # positions of NaN are less than all others, which start at zero
+        else:  # a NaN's index is negative, so it is the smallest
             behind = elementwise.sub(at, np.asarray(length, dtype))
             at = elementwise.select(elementwise.ne(x, x), behind, elementwise.select(has, at, last))
         if self.axis == t.ndim - 1:
@@ -327,7 +327,7 @@ class ArgExtremum(Op):
 
 
 class Argmax(ArgExtremum):
-    """The position of the largest element."""
+    """The index of the largest element."""
 
     hlo = "GT"
 
@@ -336,7 +336,7 @@ class Argmax(ArgExtremum):
 
 
 class Argmin(ArgExtremum):
-    """The position of the smallest element."""
+    """The index of the smallest element."""
 
     hlo = "LT"
 
@@ -349,12 +349,12 @@ def _reduce(op: type[Reduction], x: Any, axes: Sequence[int]) -> Any:
 
 
 def reduce_sum(x: Any, axes: Sequence[int]) -> Any:
-    """Sum over axes."""
+    """The sum over axes."""
     return _reduce(ReduceSum, x, axes)
 
 
 def reduce_prod(x: Any, axes: Sequence[int]) -> Any:
-    """Product over axes."""
+    """The product over axes."""
     return _reduce(ReduceProd, x, axes)
 
 
@@ -384,12 +384,12 @@ def reduce_xor(x: Any, axes: Sequence[int]) -> Any:
 
 
 def argmax(x: Any, axis: int, dtype: Any) -> Any:
-    """The position of the first largest element along an axis."""
+    """The index of the first largest element along an axis."""
     return bind(Argmax(axis, dtypes.canonical(dtype)), x)
 
 
 def argmin(x: Any, axis: int, dtype: Any) -> Any:
-    """The position of the first smallest element along an axis."""
+    """The index of the first smallest element along an axis."""
     return bind(Argmin(axis, dtypes.canonical(dtype)), x)
 
 

@@ -1,4 +1,4 @@
-"""Segment reductions: rows with the same segment id are combined."""
+"""Segment reductions: combine the rows with the same segment id."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def segment_sum(
     unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """The sum of the rows of each segment; rows with an id out of range are ignored.
+    """The sum of the rows of each segment; by default, rows with an id out of range are ignored.
 
     >>> import atled.numpy as jnp
     >>> segment_sum(jnp.array([1.0, 2.0, 4.0]), jnp.array([0, 0, 1]), 2)
@@ -64,12 +64,12 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None, i
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
                 unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
                 out_sharding: Any = None) -> Any:  # fmt: skip
-    """The largest element of each segment; the lowest value of the dtype for an empty one."""
+    """The largest elements of each segment; the lowest value of the dtype for an empty segment."""
     return _segments("max", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)
 
 
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
                 unique_indices: bool = False, bucket_size: None = None, mode: str | None = None,
                 out_sharding: Any = None) -> Any:  # fmt: skip
-    """The smallest element of each segment; the highest value of the dtype for an empty one."""
+    """The smallest elements of each segment; the highest value of the dtype for an empty segment."""
     return _segments("min", data, segment_ids, num_segments, indices_are_sorted, unique_indices, mode, out_sharding)

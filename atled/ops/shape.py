@@ -1,5 +1,5 @@
-"""Ops that move elements without changing them: reshape, broadcast, transpose, concatenate, split, pad, reverse,
-slice. All are linear. `Iota` and `OptimizationBarrier` are here, too.
+"""Linear ops that move elements: reshape, broadcast, transpose, concatenate, split, pad, reverse, slice; also `Iota`,
+`Constant` and `OptimizationBarrier`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from atled.ops.mask_rules import Moving
 
 
 class Reshape(Moving):
-    """The same elements in row-major order, in another shape."""
+    """x in another shape, with its elements in row-major order."""
 
     is_fusible = True
     shape: tuple[int, ...]
@@ -47,7 +47,7 @@ class Reshape(Moving):
 
 
 class Broadcast(Moving):
-    """x repeated into a larger shape: axis i of x becomes axis `axes[i]`, and axes of length 1 are stretched."""
+    """x broadcast to a shape: axis i of x becomes axis `axes[i]`, and axes of length 1 are stretched."""
 
     is_fusible = True
     only_spreads = True
@@ -79,7 +79,7 @@ class Broadcast(Moving):
 
 
 class Transpose(Moving):
-    """Axis i of the result is axis `permutation[i]` of x."""
+    """x with its axes permuted: axis i of the result is axis `permutation[i]` of x."""
 
     is_fusible = True
     emitted_from = 2**20
@@ -152,7 +152,7 @@ class Concatenate(Moving):
 
 
 class Split(Moving):
-    """x cut along an axis into parts of given lengths."""
+    """x split along an axis into parts with given lengths."""
 
     is_fusible = True
     selects = True
@@ -222,7 +222,7 @@ class Pad(Moving):
         padding = ((0, 0, 0), *self.padding)
         if not batched[1]:
             return bind(Pad(padding), x, value)
-        # one value for each example: pad with zeros, and put the value where a padded mask is false
+        # one padding value per example: pad with zeros, and select the value where a padded mask is False
         size = type_of(value).shape[0]
         x = x if batched[0] else add_axis(x, size)
         mask = pad(broadcast(np.True_, type_of(x).shape, ()), False, padding)
@@ -231,14 +231,14 @@ class Pad(Moving):
 
 
 class Reverse(Moving):
-    """x with the order along some axes reversed."""
+    """x reversed along some axes."""
 
     is_fusible = True
     axes: tuple[int, ...]
 
     def result_type(self, x: ArrayType) -> ArrayType:
         if any(not 0 <= a < x.ndim for a in self.axes) or len({*self.axes}) != len(self.axes):
-            raise TypeError(f"reverse: {x} does not have all the axes {self.axes}, each once.")
+            raise TypeError(f"reverse: axes must be different axes of {x}; got {self.axes}.")
         return x
 
     def lower(self, build: Any, x: Any) -> Any:
@@ -252,7 +252,7 @@ class Reverse(Moving):
 
 
 class Slice(Moving):
-    """Elements from `start` up to `limit` in steps of `stride`, on each axis."""
+    """The slice of x from `start` to `limit`, exclusive, with step `stride`, on each axis."""
 
     is_fusible = True
     selects = True
@@ -284,7 +284,7 @@ class Slice(Moving):
 
 
 class Iota(Op):
-    """0, 1, 2, ... along one axis."""
+    """An array with the values 0, 1, 2, ... along one axis."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -298,7 +298,7 @@ class Iota(Op):
 
 
 class Constant(Op):
-    """A small constant array, for rules. User arrays are inputs, never constants."""
+    """A small constant array that a rule needs. The user's arrays are inputs of programs, never constants."""
 
     data: bytes
     shape: tuple[int, ...]
@@ -312,7 +312,7 @@ class Constant(Op):
 
 
 class OptimizationBarrier(Op):
-    """The operands, unchanged; the compiler moves no op across the barrier."""
+    """The operands unchanged, behind a barrier across which the compiler moves no op."""
 
     gives_tuple = True
     takes_keys = True
@@ -321,7 +321,7 @@ class OptimizationBarrier(Op):
         return types
 
     def lower(self, build: Any, *operands: Any) -> Any:
-        if build.platform == "cpu" and build.is_nested:  # small loops become functions without barriers
+        if build.platform == "cpu" and build.is_nested:  # XLA outlines small loops, and fails on barriers
             inputs = tuple([Var(x.type) for x in operands])
             return build.call(Program(inputs, [], inputs, "barrier"), operands, is_closed=True)
         out = build.emit("stablehlo.optimization_barrier", operands, [x.type for x in operands])
@@ -348,17 +348,17 @@ class OptimizationBarrier(Op):
         return bind(self, *[x if b else add_axis(x, size) for x, b in zip(operands, batched, strict=True)])
 
 
-# -- the functions --------------------------------------------------------------------------------------------------
+# -- functions --------------------------------------------------------------------------------------------------------
 
 
 def reshape(x: Any, shape: Sequence[int]) -> Any:
-    """The same elements, in row-major order, in another shape."""
+    """x in another shape, with its elements in row-major order."""
     shape = tuple(shape)
     return x if type_of(x).shape == shape and isinstance(x, Array) else bind(Reshape(shape), x)
 
 
 def broadcast(x: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
-    """x in a larger shape, with its axes at `axes`."""
+    """x broadcast to a shape, in which its axes are `axes`."""
     shape = tuple(shape)
     if type_of(x).shape == shape and isinstance(x, Array):
         return x
@@ -382,7 +382,7 @@ def zeros(type: ArrayType) -> Any:
 
 
 def transpose(x: Any, permutation: Sequence[int]) -> Any:
-    """x with its axes in another order."""
+    """x with its axes permuted."""
     permutation = tuple(permutation)
     if permutation == tuple(range(len(permutation))) and isinstance(x, Array):
         return x
@@ -403,13 +403,13 @@ def concatenate(xs: Sequence[Any], axis: int) -> Any:
 
 
 def split(x: Any, sizes: Sequence[int], axis: int) -> tuple[Any, ...]:
-    """x cut along an axis into parts of given lengths."""
+    """x split along an axis into parts with given lengths."""
     sizes = tuple(sizes)
     return (x,) if sizes == (type_of(x).shape[axis],) and isinstance(x, Array) else bind(Split(sizes, axis), x)
 
 
 def pad(x: Any, value: Any, padding: Sequence[tuple[int, int, int]]) -> Any:
-    """x with (low, high, interior) elements added on each axis; negative low and high remove elements."""
+    """x padded with (low, high, interior) elements on each axis; negative low and high remove elements."""
     padding = tuple([(int(lo), int(hi), int(i)) for lo, hi, i in padding])
     if not any([any(p) for p in padding]) and isinstance(x, Array):
         return x
@@ -417,12 +417,12 @@ def pad(x: Any, value: Any, padding: Sequence[tuple[int, int, int]]) -> Any:
 
 
 def reverse(x: Any, axes: Sequence[int]) -> Any:
-    """x with the order along some axes reversed."""
+    """x reversed along some axes."""
     return bind(Reverse(tuple(axes)), x) if axes else x
 
 
 def slice(x: Any, start: Sequence[int], limit: Sequence[int], stride: Sequence[int] | None = None) -> Any:
-    """Elements from start up to limit in steps, on each axis."""
+    """The slice of x from `start` to `limit`, exclusive, with a stride, on each axis."""
     start, limit = tuple(start), tuple(limit)
     stride = (1,) * len(start) if stride is None else tuple(stride)
     if limit == type_of(x).shape and not any(start) and all([s == 1 for s in stride]) and isinstance(x, Array):
@@ -431,7 +431,7 @@ def slice(x: Any, start: Sequence[int], limit: Sequence[int], stride: Sequence[i
 
 
 def slice_in_axis(x: Any, start: int, limit: int, axis: int, stride: int = 1) -> Any:
-    """Elements from start up to limit along one axis."""
+    """The slice of x from `start` to `limit`, exclusive, along one axis."""
     dims = type_of(x).shape
     starts, limits, strides = [0] * len(dims), list(dims), [1] * len(dims)
     starts[axis], limits[axis], strides[axis] = start, limit, stride
@@ -439,14 +439,14 @@ def slice_in_axis(x: Any, start: int, limit: int, axis: int, stride: int = 1) ->
 
 
 def index_in_axis(x: Any, index: int, axis: int, keep: bool = False) -> Any:
-    """One element along an axis, which is removed unless kept."""
+    """The slice of x at one index of an axis, which is removed unless `keep`."""
     out = slice_in_axis(x, index, index + 1, axis)
     dims = type_of(out).shape
     return out if keep else reshape(out, (*dims[:axis], *dims[axis + 1 :]))
 
 
 def iota(dtype: Any, shape: Sequence[int], axis: int) -> Any:
-    """0, 1, 2, ... along one axis of a shape."""
+    """An array of a shape with the values 0, 1, 2, ... along one axis."""
     shape, dtype = tuple(shape), dtypes.canonical(dtype)
     if not 0 <= axis < len(shape):
         raise TypeError(f"iota: shape {shape} has no axis {axis}.")
@@ -456,18 +456,18 @@ def iota(dtype: Any, shape: Sequence[int], axis: int) -> Any:
 
 
 def constant(value: Any) -> Any:
-    """A small NumPy array as part of the program."""
+    """A small NumPy array as a constant of the program."""
     return bind(constant_op(value))
 
 
 def constant_op(value: Any) -> Constant:
-    """The op that holds an array."""
+    """The `Constant` op with the data of an array."""
     value = np.asarray(value)
     return Constant(value.tobytes(), value.shape, dtypes.canonical(value.dtype))
 
 
 def optimization_barrier(*operands: Any) -> tuple[Any, ...]:
-    """The operands, behind a barrier that the compiler moves no op across."""
+    """The operands unchanged, behind a barrier across which the compiler moves no op."""
     return bind(OptimizationBarrier(), *operands)
 
 

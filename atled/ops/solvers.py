@@ -1,8 +1,8 @@
-"""Solving, determinants and the pseudoinverse: ops with custom derivatives.
+"""Ops for linear systems, determinants and the pseudoinverse, with their own derivative rules.
 
-These ops take a decomposition of their matrix as a constant operand. Their derivatives are short formulas in the result
-and the matrix itself, so that decompositions are not differentiated, and are correct even where the derivative of the
-decomposition does not exist. Matrices are on the last two axes; leading axes are batches.
+Each op takes a decomposition of its matrix as a constant operand. The derivative of an op is a short formula in its
+result and the matrix, so the decomposition is not differentiated, and the formula is correct even where the
+decomposition has no derivative. Matrices are on the last two axes; leading axes are batch axes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _check_dtype(name: str, a: ArrayType) -> None:
 
 
 class Solve(LinearOp):
-    """x such that a x = b, or a^T x = b, given the LU decomposition of a. The decomposition is not differentiated."""
+    """x such that a x = b, or a^T x = b, given the LU decomposition of a, which is not differentiated."""
 
     linear_in = ((1,),)
     is_transposed: bool = False
@@ -67,7 +67,7 @@ class Solve(LinearOp):
 
 
 class LogDeterminant(Op):
-    """The sign of the determinant of a, and the logarithm of its size, given the LU decomposition of a."""
+    """The sign of the determinant of a, and the logarithm of its magnitude, given the LU decomposition of a."""
 
     gives_tuple = True
 
@@ -113,7 +113,7 @@ class Determinant(Op):
         at, real = type_of(a), dtypes.real_part(type_of(a).dtype)
         out = bind(self, a, lu, pivots, permutation)
         s, u, vt = bind(ops.Svd(False, True), fixed(a))
-        # det(a) tr(a^-1 t) loses the digits of the condition number, at each order; cofactors from the SVD lose none
+        # det(a) tr(a^-1 t) loses digits for ill-conditioned a, more with each order; cofactors from the SVD lose none
         last = at.ndim - 2
         limit = ew.mul(reduction.reduce_max(s, (last,)), float(dtypes.finfo(real).eps) ** 0.5)
         is_singular = ew.le(reduction.reduce_min(s, (last,)), limit)
@@ -130,20 +130,20 @@ class Determinant(Op):
 
 
 def _cofactors(a: Any, s: Any, u: Any, vt: Any) -> Any:
-    """The derivative of det with respect to a, with its own first derivative, for any rank of a = u diag(s) vt.
+    """The derivative of det with respect to a = u diag(s) vt of any rank; this function can be differentiated once.
 
-    u* a v is diagonal here, but its derivative is not: off-diagonal elements contribute to a cofactor to first order.
+    u* a v is diagonal, but its tangent is not: off-diagonal elements contribute to the cofactors to first order.
     """
     t = type_of(a)
     last = t.ndim - 2
     real = type_of(s).dtype
     u, vt, s = fixed(u), fixed(vt), fixed(s)
     inside = matmul(matmul(adjoint(u), a), adjoint(vt))
-    change = ew.sub(inside, fixed(inside))  # zero, but for its derivative
+    change = ew.sub(inside, fixed(inside))  # zero, with the tangent of u* a v
     middle = ew.add(conversion.convert(s, t.dtype), blocks.diagonal(change))
     top = shape.broadcast(reduction.reduce_max(s, (last,)), type_of(s).shape, tuple(range(last)))
     tiny = float(dtypes.finfo(real).eps) ** 2
-    size = ew.maximum(ew.maximum(s, ew.mul(top, tiny)), tiny)  # so that quotients of products exist
+    size = ew.maximum(ew.maximum(s, ew.mul(top, tiny)), tiny)  # positive, because products are divided by it
     lead = tuple(range(last))
     without = shape.broadcast(_products_of_others(size), t.shape, (*lead, last + 1))
     without_both = ew.div(without, shape.broadcast(size, t.shape, (*lead, last)))
@@ -157,7 +157,7 @@ def _cofactors(a: Any, s: Any, u: Any, vt: Any) -> Any:
 
 
 def _products_of_others(x: Any) -> Any:
-    """For each element along the last axis, the product of all others."""
+    """For each element along the last axis, the product of the other elements."""
     last, n = type_of(x).ndim - 1, type_of(x).shape[-1]
     edges = [(0, 0, 0)] * last
     before = shape.pad(shape.slice_in_axis(x, 0, n - 1, last), 1, [*edges, (1, 0, 0)])
@@ -166,7 +166,7 @@ def _products_of_others(x: Any) -> Any:
 
 
 class PseudoInverse(Op):
-    """The pseudoinverse of a, which is an operand, with its derivative for fixed rank (Golub and Pereyra)."""
+    """The pseudoinverse of a, passed as an operand, with its derivative for constant rank (Golub and Pereyra)."""
 
     def result_type(self, a: ArrayType, inverse: ArrayType) -> ArrayType:
         return inverse
@@ -178,7 +178,7 @@ class PseudoInverse(Op):
         (a, given), (t, _) = primals, tangents
         p = bind(self, a, given)
         m, n = type_of(a).shape[-2:]
-        # triple products are associated so that the intermediate matrix is the smaller square one
+        # multiply in the order whose intermediate matrix is the smaller square matrix
         product = lambda x, y, z: matmul(matmul(x, y), z) if m >= n else matmul(x, matmul(y, z))  # noqa: E731
         ph, th = adjoint(p), adjoint(t)
         rows, columns = product(p, ph, th), product(th, ph, p)
@@ -191,7 +191,7 @@ class PseudoInverse(Op):
 
 
 class Reflectors(Matrices):
-    """R of a QR decomposition with the reflectors that make Q below its diagonal, and their scales."""
+    """R of a QR decomposition, packed with the Householder vectors of Q below its diagonal, and their scales."""
 
     def result_type(self, a: ArrayType) -> tuple[ArrayType, ArrayType]:
         self.check(a)
@@ -203,7 +203,7 @@ class Reflectors(Matrices):
 
 
 def fixed(x: Any) -> Any:
-    """x, treated as a constant by derivatives."""
+    """x, with derivative zero."""
     return bind(ew.StopGradient(), x)
 
 
@@ -216,13 +216,13 @@ def _trace(a: Any) -> Any:
 
 
 def factored(a: Any) -> tuple[Any, Any, Any]:
-    """L and U in one matrix, row exchanges, and the resulting permutation, treated as constants by derivatives."""
+    """The LU decomposition of a, with derivative zero: L and U in one matrix, the pivots, and the permutation."""
     lu, pivots, permutation = bind(ops.Lu(), fixed(a))
     return lu, pivots, permutation
 
 
 def solve_factored(lu: Any, permutation: Any, b: Any, form: str = "N") -> Any:
-    """x such that a x = b, or a^T x = b, or a* x = b, by the LU decomposition of a."""
+    """x such that a x = b (or a^T x = b, or a* x = b, by `form`), given the LU decomposition of a."""
     if form == "N":
         y = triangular_solve(lu, take_rows(b, permutation), left=True, lower=True, unit=True)
         return triangular_solve(lu, y, left=True, lower=False)
@@ -240,7 +240,7 @@ def solve_matrices(a: Any, b: Any) -> Any:
 
 
 def inverse_of(a: Any) -> Any:
-    """The inverse of square matrices."""
+    """The inverses of square matrices."""
     return solve_matrices(a, blocks.identity(type_of(a), type_of(a).shape[-1]))
 
 

@@ -1,4 +1,4 @@
-"""Sorting, and the largest elements."""
+"""Ops for sorting: `Sort` and `TopK`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from atled.core.trace import bind
 from atled.core.types import ArrayType, Zero
 from atled.ops import conversion, elementwise, indexing, shape
 
-_MANY = 64  # the axis length from which on packing is faster
+_MANY = 64  # minimum length of an axis for which packing is faster
 _BYTE = {"i": dtypes.int8, "u": dtypes.uint8, "f": dtypes.float32}
 
 
 class Sort(Op):
-    """Several arrays in the order that sorts the first `keys` of them along an axis. NaN comes last."""
+    """Several arrays in the order that sorts the first `keys` arrays along an axis. NaN comes last."""
 
     gives_tuple = True
     axis: int
@@ -38,7 +38,7 @@ class Sort(Op):
         return xs
 
     def lower(self, build: Any, *xs: Any) -> Any:
-        if any([dtypes.bits(x.type.dtype) < 8 for x in xs]):  # the compiler's sort mixes these up
+        if any([dtypes.bits(x.type.dtype) < 8 for x in xs]):  # the compiler's sort is wrong for these
             return build.apply(self._as_bytes, *xs)
         if build.on_one_cpu and self._packs([x.type for x in xs]):
             return build.apply(self._packed, *xs)
@@ -50,7 +50,7 @@ class Sort(Op):
         return out if type(out) is tuple else (out,)
 
     def _as_bytes(self, *xs: Any) -> tuple[Any, ...]:
-        """Sort operands that are narrower than a byte in wider dtypes."""
+        """Sort, with operands narrower than a byte converted to wider dtypes."""
         kinds = [type_of(x) for x in xs]
         wide = [
             conversion.convert(x, _BYTE[t.kind] if dtypes.bits(t.dtype) < 8 else t.dtype) for x, t in zip(xs, kinds)
@@ -58,15 +58,15 @@ class Sort(Op):
         return tuple([conversion.convert(y, t.dtype) for y, t in zip(bind(self, *wide), kinds)])
 
     def _packs(self, types: Sequence[ArrayType]) -> bool:
-        """Whether sorting packed keys and positions is faster: not for few elements or a single integer operand."""
+        """Whether sorting packed keys and indices is faster: not for few elements or a single integer operand."""
         x = types[0]
         fits = self.keys == 1 and x.kind in "biuf" and dtypes.bits(x.dtype) <= 32 and x.shape[self.axis] < 2**31
         return fits and x.shape[self.axis] >= _MANY and (len(types) > 1 or x.kind == "f")
 
     def _packed(self, *xs: Any) -> tuple[Any, ...]:
-        """Sort packed integers instead, which is several times as fast as a custom comparator.
+        """Sort 64-bit integers that pack a key and its index, which is several times as fast as a custom comparator.
 
-        The key is the upper half of 64 bits and the position is the lower one, so equal keys stay in order.
+        The key is in the upper 32 bits and the index in the lower ones, so the sort is stable.
         """
         low = np.int64(2**32 - 1)
         place = shape.iota(np.int64, type_of(xs[0]).shape, self.axis)
@@ -111,7 +111,7 @@ class Sort(Op):
 
 
 def _rank(x: Any) -> Any:
-    """Integers of 32 bits in a wide dtype, in the order of x: zeros are equal, and so are NaNs, which come last."""
+    """int64 numbers in the range of int32, ordered like x; zeros of both signs are equal, and NaNs come last."""
     t = type_of(x)
     if t.kind != "f":
         wide = conversion.convert(x, np.int64)
@@ -124,28 +124,28 @@ def _rank(x: Any) -> Any:
 
 
 def in_order(bits: Any) -> Any:
-    """Signed integers in the order of the floating numbers with these bits, and back; NaNs come first or last."""
+    """Map the bits of floats to signed integers in the same order, or back; NaNs come first or last, by their sign."""
     width, most = np.iinfo(type_of(bits).dtype).bits, np.iinfo(type_of(bits).dtype).max
     sign = elementwise.shift_right_arithmetic(bits, np.asarray(width - 1, type_of(bits).dtype))
     return elementwise.logical_xor(bits, elementwise.logical_and(sign, np.asarray(most, type_of(bits).dtype)))
 
 
 class TopK(Op):
-    """The k largest elements along the last axis, largest first, and their positions."""
+    """The k largest elements along the last axis in descending order, and their indices."""
 
     gives_tuple = True
     k: int
 
     def result_type(self, x: ArrayType) -> tuple[ArrayType, ArrayType]:
         if x.kind not in "biuf":
-            raise TypeError(f"top_k: {x} has no order.")
+            raise TypeError(f"top_k: the elements of {x} have no order.")
         if x.ndim == 0 or not 0 <= self.k <= x.shape[-1]:
-            raise TypeError(f"top_k: {x} has no {self.k} largest elements on its last axis.")
+            raise TypeError(f"top_k: k must be from 0 to the length of the last axis of {x}; got {self.k}.")
         dims = (*x.shape[:-1], self.k)
         return x.with_shape(dims), ArrayType(dims, np.int32)
 
     def lower(self, build: Any, x: Any) -> Any:
-        if x.type.kind == "f":  # a NaN whose sign bit is set would count as the smallest
+        if x.type.kind == "f":  # a NaN with its sign bit set would be the smallest
             nan = np.asarray(np.nan, x.type.dtype)
             x = build.apply(lambda v: elementwise.select(elementwise.ne(v, v), nan, v), x)
         if x.type.kind != "b" and dtypes.bits(x.type.dtype) >= 8:
@@ -166,12 +166,12 @@ class TopK(Op):
 
 
 def sort(xs: Sequence[Any], axis: int, keys: int = 1, is_stable: bool = True) -> tuple[Any, ...]:
-    """Arrays in the order that sorts the first `keys` of them along an axis."""
+    """Arrays in the order that sorts the first `keys` arrays along an axis."""
     op, types = Sort(axis, keys, is_stable), [type_of(x) for x in xs]
     if not any([t.kind == "k" for t in types[keys:]]):
         return bind(op, *xs)
-    op.result_type(*types)  # raises if they do not fit
-    # random keys, which the compiler knows as pairs of words, are taken by their positions
+    op.result_type(*types)  # checks the operands
+    # random keys, which the compiler sees as pairs of words, are gathered by the sorted indices
     others = [x for x, t in zip(xs, types, strict=True) if t.kind != "k"]
     *rest, order = bind(op, *others, shape.iota(np.int32, types[0].shape, axis))
     ordered = iter(rest)
@@ -184,5 +184,5 @@ def sort(xs: Sequence[Any], axis: int, keys: int = 1, is_stable: bool = True) ->
 
 
 def top_k(x: Any, k: int) -> tuple[Any, Any]:
-    """The k largest elements along the last axis, and their positions."""
+    """The k largest elements along the last axis, and their indices."""
     return bind(TopK(k), x)

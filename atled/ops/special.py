@@ -1,4 +1,4 @@
-"""Special functions: error functions, gamma and its relatives, Bessel, zeta."""
+"""Special functions: error functions, gamma functions, Bessel functions, and zeta."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from atled.ops.elementwise_family import (
 
 
 class Special(Elementwise):
-    """A special function of real operands: one that the compiler knows, or `computed` with other ops."""
+    """Base class of special functions of real operands, provided by the compiler or `computed` with other ops."""
 
     takes = "f"
 
@@ -33,7 +33,7 @@ class Special(Elementwise):
 class Erf(Special):
     """The error function."""
 
-    hlo = "chlo.erf"  # good in double precision
+    hlo = "chlo.erf"  # accurate in double precision
     computed = dict.fromkeys((4,), real_functions.erf)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
@@ -41,7 +41,7 @@ class Erf(Special):
 
 
 class Erfc(Special):
-    """1 - erf(x), exact in the tail."""
+    """1 - erf(x), accurate in the tail."""
 
     computed = dict.fromkeys((4, 8), real_functions.erfc)
 
@@ -50,7 +50,7 @@ class Erfc(Special):
 
 
 class LogAddExp(Special):
-    """log(exp(x) + exp(y)), without overflow; `refined`, to the last bits also where the result is close to zero."""
+    """log(exp(x) + exp(y)), without overflow; if `refined`, also accurate where the result is close to zero."""
 
     refined: bool
 
@@ -60,14 +60,14 @@ class LogAddExp(Special):
         return lower(widened(compute), *spread_all(build, self, (x, y)))
 
     def derivative(self, i: int, out: Any, x: Any, y: Any) -> Any:
-        # equal infinities share the derivative, because their difference is NaN
+        # equal infinities, whose difference is NaN, share the derivative
         is_lost = elementwise.logical_and(elementwise.eq(x, y), elementwise.logical_not(elementary.is_finite(x)))
         gap = elementwise.sub(x, y) if i == 0 else elementwise.sub(y, x)
         return elementary.logistic(elementwise.select(is_lost, zero_like(gap), gap))
 
 
 class Ndtr(Special):
-    """The distribution function of the standard normal distribution, exact in both tails."""
+    """The CDF of the standard normal distribution, accurate in both tails."""
 
     computed = dict.fromkeys((4, 8), real_functions.ndtr)
 
@@ -76,7 +76,7 @@ class Ndtr(Special):
 
 
 class LogNdtr(Special):
-    """The logarithm of the normal distribution function, exact in both tails."""
+    """The logarithm of the standard normal CDF, accurate in both tails."""
 
     computed = dict.fromkeys((4, 8), real_functions.log_ndtr)
 
@@ -134,7 +134,7 @@ class Polygamma(Special):
         return elementwise.select(self._is_edge(x), one_like(x), x)
 
     def _with_edges(self, m: Any, x: Any, out: Any) -> Any:
-        """Infinite at zero and negative integers, with alternating signs, and zero at infinity; order 0 is digamma."""
+        """`out`, but inf or -inf (by parity of m) at integers up to zero, 0 at infinity, and digamma for m = 0."""
         half = elementwise.mul(m, 0.5)
         is_even = elementwise.eq(elementary.floor(half), half)
         pole = elementwise.select(is_even, np.asarray(-np.inf, type_of(x).dtype), np.asarray(np.inf, type_of(x).dtype))
@@ -172,7 +172,7 @@ class Zeta(Special):
         return elementwise.logical_or(is_far, elementwise.logical_and(is_edge, elementwise.gt(x, 1)))
 
     def _with_edges(self, x: Any, q: Any, out: Any) -> Any:
-        """Infinite where a term is, zero at infinite q; at infinite x only the first term matters: 0, 1 or infinite."""
+        """`out`, but inf at poles in q, 0 at infinite q, and the limit of q**-x at infinite x: 0, 1 or inf."""
         infinite = np.asarray(np.inf, type_of(q).dtype)
         edge = elementwise.select(elementwise.gt(q, 1), zero_like(q), infinite)
         edge = elementwise.select(elementwise.eq(q, 1), one_like(q), edge)
@@ -191,7 +191,7 @@ class Zeta(Special):
 
 
 class Entr(Special):
-    """-x log(x) of positive numbers; zero at zero and minus infinity below, with derivative zero."""
+    """-x log(x) for x > 0, 0 for x = 0 and -inf for x < 0; the derivative is 0 for x <= 0."""
 
     def lower(self, build: Any, x: Any) -> Any:
         return build.apply(self._compute, x)
@@ -212,7 +212,7 @@ class BesselI1e(Special):
     computed = dict.fromkeys((4, 8), real_functions.bessel_i1e)
 
     def derivative(self, i: int, out: Any, x: Any) -> Any:
-        # i0e(x) - i1e(x) * (sign(x) + 1 / x), which tends to 1/2 at 0
+        # i0e(x) - i1e(x) * (sign(x) + 1 / x), whose limit at 0 is 1/2
         is_small = elementwise.lt(elementary.absolute(x), 1e-6)
         safe = elementwise.select(is_small, one_like(x), x)
         slope = elementwise.sub(
@@ -238,5 +238,5 @@ polygamma, zeta, bessel_i0e, bessel_i1e, entr = map(function, (Polygamma(), Zeta
 
 
 def logaddexp(x: Any, y: Any, refined: bool = True) -> Any:
-    """log(exp(x) + exp(y)), elementwise; if not `refined`, results near zero have the rounding error of x and y."""
+    """log(exp(x) + exp(y)), elementwise; without `refined`, results near zero have the rounding error of x and y."""
     return bind(LogAddExp(refined), *match(x, y))

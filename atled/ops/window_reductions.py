@@ -1,4 +1,4 @@
-"""Reductions over sliding windows, and the selection of window extrema that their derivatives need."""
+"""Reductions over sliding windows, and the selection of each window's extremum, which their derivatives need."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HLO = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and
 
 
 def identity(combine: str, dtype: Any) -> Any:
-    """The identity element of a combination."""
+    """The identity element of a combining op for a dtype."""
     if combine in ("max", "min"):
         return reduction.lowest(dtype) if combine == "max" else reduction.highest(dtype)
     if combine == "and":
@@ -31,7 +31,7 @@ def identity(combine: str, dtype: Any) -> Any:
 
 
 def window_shape(name: str, x: ArrayType, op: Any) -> tuple[int, ...]:
-    """The result shape of a window op over x."""
+    """The shape of the result of a window op on x."""
     n = len(op.window)
     if x.ndim != n or any(len(v) != n for v in (op.strides, op.padding)):
         raise TypeError(f"{name}: window, strides and padding need one entry for each axis of {x}.")
@@ -54,7 +54,7 @@ def _attributes(op: Any) -> dict[str, Any]:
 
 
 class ReduceWindow(Op):
-    """Elements in sliding windows combined: add, mul, max, min, and, or. Padding does not count."""
+    """The elements of each sliding window of x, without padding, combined by `combine`, such as "add" or "max"."""
 
     selects = True
     combine: str
@@ -77,7 +77,7 @@ class ReduceWindow(Op):
     def lower(self, build: Any, x: Any) -> Any:
         out = self.result_type(x.type)
         start = build.constant(identity(self.combine, x.type.dtype), ArrayType((), x.type.dtype))
-        if self.combine in ("max", "min"):  # a window over a whole axis would become a kernel that loses NaN
+        if self.combine in ("max", "min"):  # XLA compiles a window over a whole axis to a kernel that drops NaN
             pick, scalar = getattr(elementwise, f"{self.combine}imum"), ArrayType((), x.type.dtype)
             region = build.region((scalar, scalar), lambda b, u, v: b.apply(pick, u, v))
         else:
@@ -94,7 +94,7 @@ class ReduceWindow(Op):
         is_plain = all(d == 1 for d in (*self.base_dilation, *self.window_dilation))
         if self.combine in ("max", "min") and is_plain:
             return out, bind(SelectAndGather(self.combine, self.window, self.strides, self.padding), t, x)
-        # all elements of each window side by side on a last axis, and the rule of the plain reduction
+        # collect the elements of each window on a new last axis, and use the rule of the reduction over it
         rows = self._unfold(x, identity(self.combine, type_of(x).dtype))
         op = {"mul": reduction.ReduceProd, "max": reduction.ReduceMax, "min": reduction.ReduceMin}[self.combine]
         return out, op((len(self.window),)).jvp([rows], [self._unfold(t, 0)])[1]
@@ -132,7 +132,7 @@ class ReduceWindow(Op):
 
 
 class _Selection(LinearOp):
-    """Ops that select the extremum of each window of x. Piecewise linear in the other operand."""
+    """Base class of ops that select the extremum of each window of x; they are linear in the other operand t."""
 
     selects = True
     combine: str
@@ -165,7 +165,7 @@ class _Selection(LinearOp):
 
 
 class SelectAndGather(_Selection):
-    """t at the position of the extremum of x in each window."""
+    """For each window, the element of t at the index of the extremum of x."""
 
     def result_type(self, t: ArrayType, x: ArrayType) -> ArrayType:
         if t.shape != x.shape:
@@ -197,7 +197,7 @@ class SelectAndGather(_Selection):
 
 
 class SelectAndScatter(_Selection):
-    """Zeros like x, with each element of t added at the position of the extremum of its window."""
+    """Zeros in the shape of x, with each element of t added at the index of the extremum of its window."""
 
     def result_type(self, t: ArrayType, x: ArrayType) -> ArrayType:
         if t.shape != window_shape("select_and_scatter", x, self):
@@ -235,7 +235,7 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Elements in sliding windows combined: add, mul, max, min, and, or."""
+    """The elements of each sliding window of x, combined by `combine`, such as "add" or "max"."""
     ones = (1,) * len(window)
     op = ReduceWindow(
         combine, tuple(window), tuple(strides), tuple([(int(a), int(b)) for a, b in padding]),

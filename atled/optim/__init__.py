@@ -1,7 +1,6 @@
 """Optimizers: plain structs with `init`, `update` and `step`, and learning-rate schedules."""
 
 from atled.core import lazy_imports
-from atled.optim.former_names import FORMER
 
 _NAMES = {
     "adam_family": "Adadelta Adagrad AdaMax AMSGrad Lion NAdam NAdamW RMSprop",
@@ -22,4 +21,4 @@ _NAMES = {
         warmup""",
     "wrappers": "Accumulate accumulate LossScale SAM apply_if_finite ApplyIfFinite Wrapped",
 }
-__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, "schedules", former=FORMER)
+__getattr__, __dir__, __all__ = lazy_imports.public(__name__, _NAMES, "schedules")

@@ -16,7 +16,7 @@ from atled.optim.optimizer import Rule
 class NAdam(Adam):
     """Adam with Nesterov's momentum (Dozat, 2016): the momentum looks one step ahead.
 
-    `m = b1 m + (1 - b1) g`, and in Adam's step `b1 m / (1 - b1**(t+1)) + (1 - b1) g / (1 - b1**t)` instead of the mean.
+    `m = b1 m + (1 - b1) g`; in Adam's step, the mean is `b1 m / (1 - b1**(t+1)) + (1 - b1) g / (1 - b1**t)`.
 
     >>> from atled import optim
     >>> optim.NAdam(1e-3).numbers
@@ -103,7 +103,7 @@ class AdaMax(Rule):
 class Adagrad(Rule):
     """Step sizes that decrease with the sum of all squared gradients (Duchi et al., 2011).
 
-    `v += |g|**2`, which is `initial_accumulator_value` at first, and `p -= rate g / sqrt(v + eps)`.
+    `v += |g|**2`, starting from `initial_accumulator_value`, and `p -= rate g / sqrt(v + eps)`.
 
     >>> from atled import optim
     >>> optim.Adagrad(0.1)
@@ -161,7 +161,7 @@ class RMSprop(Rule):
     """Gradients divided by the root of the running mean of their squares (Hinton, 2012), with momentum if it is not 0.
 
     `v = rho v + (1 - rho) |g|**2`, `d = g / sqrt(v + eps)`, `p -= rate d`. If `centered`, the square of the running
-    mean is subtracted from v. With momentum, `u = momentum u + rate d`, and `p -= u`.
+    mean of gradients is subtracted from v. With momentum, `u = momentum u + rate d`, and `p -= u`.
 
     >>> from atled import optim
     >>> optim.RMSprop(1e-3, momentum=0.9, centered=True).slots
@@ -178,12 +178,12 @@ class RMSprop(Rule):
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The momentum is a hyperparameter only if it is not None."""
+        """The hyperparameters, with the momentum only if it is not 0."""
         return ("learning_rate", "rho", "eps", "momentum") if self.momentum else ("learning_rate", "rho", "eps")
 
     @property
     def slots(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Slots for squares; for mean gradients if centered, for velocities with momentum."""
+        """Running means of squares; if centered, of gradients; with momentum, velocities."""
         return ("squares", *["mean"] * self.centered, *["velocity"] * bool(self.momentum))
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
@@ -205,7 +205,7 @@ class RMSprop(Rule):
 class Lion(Decaying):
     """Lion: steps by the sign of a running mean (Chen et al., 2023), with weight decay as in `AdamW`.
 
-    `p -= rate (sign(b1 m + (1 - b1) g) + decay p)`, `m = b2 m + (1 - b2) g`. Rates are about a tenth of Adam's.
+    `p -= rate (sign(b1 m + (1 - b1) g) + decay p)`, `m = b2 m + (1 - b2) g`. Good rates are about a tenth of Adam's.
 
     >>> from atled import optim
     >>> optim.Lion(1e-4, weight_decay=0.1).slots

@@ -29,12 +29,12 @@ class SGD(Rule):
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The rate, and the momentum if there is one."""
+        """The learning rate, and the momentum if it is not 0."""
         return ("learning_rate", "momentum") if self.momentum else ("learning_rate",)
 
     @property
     def slots(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Velocities, if there is momentum."""
+        """Velocities, if the momentum is not 0."""
         return ("velocity",) if self.momentum else ()
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
@@ -74,7 +74,7 @@ class Adam(Rule):
         return h.b1 * s["first"] + (1 - h.b1) * g, h.b2 * s["second"] + (1 - h.b2) * square(g)
 
     def mean(self, g: Any, first: Any, h: Any) -> Any:
-        """The mean of gradients that the step follows."""
+        """The bias-corrected mean of gradients."""
         return first / h.first
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class AdamW(Adam, Decaying):
 @formerly(decay="weight_decay", decays="weight_decay_mask")
 @struct
 class AddDecayedWeights(Decaying):
-    """Gradients with `weight_decay` of the parameters added.
+    """Adds `weight_decay * p` to the gradients of parameters p.
 
     >>> part, p = AddDecayedWeights(0.5), {"w": jnp.array([4.0])}
     >>> part.update({"w": jnp.array([1.0])}, part.init(p), p)[0]["w"]
@@ -148,11 +148,11 @@ class AddDecayedWeights(Decaying):
 def add_decayed_weights(
     weight_decay: ArrayLike | Callable[[Any], ArrayLike], weight_decay_mask: str | None = None
 ) -> AddDecayedWeights:
-    """Adds `weight_decay * p` to the gradients of parameters, all or those that match a pattern; goes before an
+    """Adds `weight_decay * p` to the gradients of parameters p that match a pattern, by default all; goes before an
     optimizer.
 
-    This is the gradient of `weight_decay / 2` times the sum of squares. The following optimizer's rate scales it (L2
-    regularization).
+    The added term is the gradient of `weight_decay / 2` times the sum of squares (L2 regularization). The learning rate
+    of the following optimizer scales it.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

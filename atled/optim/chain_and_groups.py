@@ -52,7 +52,7 @@ class Chain(Optimizer):
 
     @property
     def has_scale(self) -> bool:  # type: ignore[override]
-        """Whether there is a `LossScale` inside."""
+        """Whether one of the parts is or contains a `LossScale`."""
         return any([p.has_scale for p in self.parts])
 
     def init(self, model: Any, *, mesh_axis: str | None = None) -> tuple[Any, ...]:
@@ -76,7 +76,7 @@ class Chain(Optimizer):
         return grads, tuple(after)
 
     def scale_loss(self, value: Any, state: tuple[Any, ...]) -> Any:
-        """The value of a loss, with the loss scale of the parts."""
+        """The value of a loss, multiplied by the loss scale of the parts."""
         for part, own in zip(self.parts, state, strict=True):
             value = part.scale_loss(value, own)
         return value
@@ -112,7 +112,7 @@ def _check_place(part: Optimizer, before: Sequence[Optimizer]) -> None:
 
 
 def chain(*parts: Optimizer) -> Chain:
-    """Optimizers one after the other.
+    """Optimizers in sequence: each gets the updates of the previous one, and the first gets the gradients.
 
     >>> from atled import optim
     >>> optim.chain(optim.clip_by_global_norm(1.0), optim.SGD(0.1))
@@ -147,7 +147,7 @@ class Partition(Optimizer):
         return tuple(sorted({n for _, p in self.parts if p is not None for n in p.takes}))
 
     def init(self, model: Any, *, mesh_axis: str | None = None) -> dict[str, Any]:
-        """The states, by pattern."""
+        """The states of the parts, by pattern."""
         leaves, structure = tree.flatten(model)
         checked("optim.partition", [pattern for pattern, _ in self.parts], paths(structure))
         for path, is_meant in zip(paths(structure), trained(structure, leaves), strict=True):
@@ -185,7 +185,7 @@ class Partition(Optimizer):
         return structure.unflatten(params)
 
     def _own(self, leaves: list[Any], structure: tree.TreeDef, number: int) -> list[Any]:
-        """The leaves of one group, None in place of others."""
+        """The leaves of group `number`, with None in place of all others."""
         owners = [next((i for i, (p, _) in enumerate(self.parts) if matches(p, q)), None) for q in paths(structure)]
         return [x if i == number else None for x, i in zip(leaves, owners, strict=True)]
 
@@ -212,10 +212,10 @@ def _check_group(pattern: str, part: Any) -> None:
         )
     name = type(part).__name__
     if part.has_scale:
-        problem, way_out = "LossScale goes around the whole partition", "optim.LossScale(optim.partition(parts))."
+        problem, way_out = "LossScale must wrap the whole partition", "optim.LossScale(optim.partition(parts))."
     elif "loss" in part.takes:
         problem = "an optimizer that evaluates the loss needs the whole model"
-        way_out = "optim.SAM(optim.partition(parts)), or nn.freeze for what is to stay."
+        way_out = "optim.SAM(optim.partition(parts)), or nn.freeze for parameters to keep."
     else:
         return
     raise ValueError(errors.explained(f"optim.partition: {problem}; got {name} for {pattern!r}.", way_out))

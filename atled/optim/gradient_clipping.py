@@ -1,4 +1,4 @@
-"""Gradient clipping, as parts of chains: globally, by array, by unit or by element."""
+"""Gradient clipping by global norm, by array, by unit or by element, as parts of a `chain`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ClipByGlobalNorm(Optimizer):
     is_step: ClassVar[bool] = False
 
     def init(self, model: Any, *, mesh_axis: str | None = None) -> State:
-        """The state: the limit, which can be changed."""
+        """The state, with `max_norm` as a hyperparameter, which can be changed."""
         leaves, structure = tree.flatten(model)
         hyper, scheduled = first_numbers(self, ("max_norm",), number_dtype(leaves, trained(structure, leaves)))
         return State(jnp.zeros((), "int32"), hyper, {}, scheduled, "ClipByGlobalNorm")
@@ -41,14 +41,14 @@ class ClipByGlobalNorm(Optimizer):
 
 
 def _factor(length: Any, limit: Any) -> Any:
-    """The factor that clips a norm; NaN if the norm is."""
+    """The factor that clips a norm to a limit; NaN if the norm is NaN."""
     return jnp.where(length <= limit, 1, limit / length)
 
 
 def clip_by_global_norm(max_norm: ArrayLike | Callable[[Any], ArrayLike]) -> ClipByGlobalNorm:
     """Clips gradients by their global norm; goes before an optimizer in a `chain`.
 
-    With `n` the norm of all gradients as one vector, each becomes `g * min(1, max_norm / n)`.
+    With n the norm of all gradients as one vector, each gradient g becomes `g * min(1, max_norm / n)`.
 
     >>> from atled import optim
     >>> optim.chain(optim.clip_by_global_norm(1.0), optim.SGD(0.1))
@@ -116,7 +116,7 @@ class ClipByNorm(Rule):
 
 
 def clip_by_norm(max_norm: ArrayLike | Callable[[Any], ArrayLike]) -> ClipByNorm:
-    """Clips the gradient of each array to norm `max_norm`; in a `Stack`, of each layer.
+    """Clips the gradient of each array to norm `max_norm`; in a `Stack`, the gradient of each layer separately.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -130,7 +130,7 @@ def clip_by_norm(max_norm: ArrayLike | Callable[[Any], ArrayLike]) -> ClipByNorm
 @formerly(limit="clipping")
 @struct
 class AdaptiveGradClip(Rule):
-    """Adaptive gradient clipping: gradients of units, limited by the norm of the unit's weights (Brock et al., 2021).
+    """Adaptive gradient clipping: limits each unit's gradient norm by its weight norm (Brock et al., 2021).
 
     >>> part, w = AdaptiveGradClip(0.5), {"w": jnp.array([3.0, 4.0])}
     >>> part.update({"w": jnp.array([6.0, 8.0])}, part.init(w), w)[0]["w"].round(1)
@@ -153,7 +153,8 @@ class AdaptiveGradClip(Rule):
 def adaptive_grad_clip(clipping: ArrayLike | Callable[[Any], ArrayLike] = 0.01, eps: float = 1e-3) -> AdaptiveGradClip:
     """Adaptive gradient clipping: the gradient norm of a unit is at most `clipping` times the norm of its weights.
 
-    A unit is the weights of one output: all axes but the last; for a vector, all. Weight norms are at least `eps`.
+    A unit is the weights of one output, at one index of the last axis; a vector is one unit. Weight norms count as at
+    least `eps`.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

@@ -53,7 +53,7 @@ class LARS(Decaying):
 class LAMB(AdamW):
     """AdamW whose steps have the norm of each array, times the rate (You et al., 2020), for large batches.
 
-    Let d be Adam's step including decay: `p -= rate |p| / |d| d`; arrays or steps that are zero take `rate d`.
+    Let d be Adam's step including decay: `p -= rate |p| / |d| d`, or `p -= rate d` if p or d is zero.
 
     >>> from atled import optim
     >>> optim.LAMB(1e-3).eps
@@ -86,9 +86,9 @@ class Adafactor(Decaying):
     """Adam's scaling with little memory (Shazeer and Stern, 2018): squares of matrices factored into rows and columns.
 
     In step t, the running mean of squares has decay `b = 1 - t**-decay_rate`. If the two longest axes of an array both
-    have at least `min_dim_size_to_factor` entries, only row and column means of the squares are stored; otherwise all
-    squares. Steps are clipped to a root mean square of `clipping_threshold`, and scaled by `learning_rate` times the
-    root mean square of their array, at least `min_parameter_scale`.
+    have at least `min_dim_size_to_factor` entries, only row and column means of the squares are stored; otherwise the
+    means of all squares. Steps are clipped to a root mean square of `clipping_threshold`, and scaled by `learning_rate`
+    times the root mean square of their array, at least `min_parameter_scale`.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -112,7 +112,7 @@ class Adafactor(Decaying):
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The momentum is a hyperparameter only if it is not None."""
+        """The hyperparameters, with the momentum only if it is not 0."""
         return (
             "learning_rate",
             "decay_rate",
@@ -125,7 +125,7 @@ class Adafactor(Decaying):
 
     @property
     def slots(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Means of squares; and of steps if there is momentum."""
+        """Running means of squares, and of steps if the momentum is not 0."""
         return ("rows", "columns", "squares", *["velocity"] * bool(self.momentum))
 
     def _factored(self, dims: tuple[int, ...]) -> tuple[int, int] | None:
@@ -134,7 +134,7 @@ class Adafactor(Decaying):
         return (order[-2], order[-1]) if len(dims) > 1 and dims[order[-2]] >= self.min_dim_size_to_factor else None
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Row means lack the shorter of the two axes, column means the longer one; unfactored squares have all."""
+        """The axes of slots: row means lack the shorter of the two longest axes, column means the longer one."""
         both, every = self._factored(dims), tuple(range(len(dims)))
         extra = {"velocity": every} if self.momentum else {}
         if both is None:

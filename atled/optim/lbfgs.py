@@ -45,11 +45,11 @@ class LBFGS(Optimizer):
     """L-BFGS: quasi-Newton steps from the last few gradient changes, with a line search (Nocedal, 1980), for full
     batches.
 
-    With s the last steps, y the changes of gradients along them and `r = 1 / s·y`, the direction is `-H g`, where
-    `H = V* H V + r s s*`, `V = I - r y s*`, and first `H = s·y / y·y`. The first direction is -g, not longer than 1.
-    The length along it meets the strong Wolfe conditions, or is the best of `max_linesearch_steps` points; it is
-    `learning_rate` if `max_linesearch_steps` is 0. Pairs without positive curvature, `s·y <= 0`, are skipped. The loss
-    is evaluated in the step.
+    With s the last steps, y the changes of gradients along them and `r = 1 / s·y`, the direction is `-H g`, where H
+    starts as `s·y / y·y`, and becomes `V* H V + r s s*` with `V = I - r y s*` for each pair. The first direction is -g,
+    scaled to length 1 if it is longer. The step length meets the strong Wolfe conditions, or is the best of
+    `max_linesearch_steps` points; it is `learning_rate` if `max_linesearch_steps` is 0. Pairs without positive
+    curvature, `s·y <= 0`, are skipped. The step evaluates the loss, as a function of the model.
 
     >>> from atled import optim
     >>> import atled, atled.numpy as jnp
@@ -146,7 +146,7 @@ class LBFGS(Optimizer):
 
 
 def _direction(g: Any, memory: dict[str, Any], order: Any, scale: Any) -> Any:
-    """Minus the inverse Hessian of a memory times the gradients: two loops over it."""
+    """Minus the inverse Hessian, approximated by the memory, times the gradients: the two-loop recursion."""
 
     def add(x: Any, factor: Any, xs: Any, i: Any) -> Any:
         return tree.map(lambda a, b: a + factor.astype(jnp.abs(a).dtype) * b[i], x, xs)
@@ -196,7 +196,8 @@ class Minimum:
     """The result of `minimize`.
 
     `status` is 0 at a minimum, also where rounding allows no better step, 1 after the maximum number of steps, and 5
-    where no step along the gradient decreases f. `evaluations` counts the evaluations of the value with its gradient.
+    where no step along the gradient decreases `fun`. `evaluations` counts how often `fun` and its gradient were
+    evaluated.
 
     >>> found = minimize(lambda x: (x - 3) ** 2, jnp.array(0.0))
     >>> round(float(found.x), 3), int(found.status)
@@ -221,7 +222,7 @@ def minimize(
 
     Args:
         tol: the largest entry of the gradient at a minimum; by default the square root of the machine epsilon.
-        maxiter: the maximum number of steps; by default 200 per parameter.
+        maxiter: the maximum number of steps; by default 200 per parameter, and at least 1000.
         memory_size: the number of stored gradient changes.
         max_linesearch_steps: the maximum number of evaluations in one line search.
 

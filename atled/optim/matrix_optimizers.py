@@ -1,4 +1,4 @@
-"""Matrix-aware optimizers: Muon and SOAP. Other arrays are updated as by AdamW."""
+"""Matrix-aware optimizers: Muon, which updates other arrays by NAdamW, and SOAP, which updates them by AdamW."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 @formerly(steps="ns_steps")
 def orthogonalized(x: Array, ns_steps: int = 5, eps: float = 1e-8) -> Array:
-    """A matrix with about the same singular vectors whose singular values are between about 0.7 and 1.2.
+    """The matrix with singular values moved to between about 0.7 and 1.2, and about the same singular vectors.
 
-    The Newton-Schulz iteration `x = a x + (b y + c y y) x` with `y = x x*`, on the matrix divided by its norm.
+    Runs `ns_steps` Newton-Schulz iterations `x = a x + (b y + c y y) x`, `y = x x*`, from the matrix divided by its
+    norm.
 
     >>> import atled.numpy as jnp
     >>> from atled import optim
@@ -49,11 +50,11 @@ def orthogonalized(x: Array, ns_steps: int = 5, eps: float = 1e-8) -> Array:
 class Muon(AdamW):
     """Muon: orthogonalized momentum for matrices (Jordan et al., 2024); other arrays follow NAdamW.
 
-    `m = momentum m + (1 - momentum) g`, corrected and with Nesterov's step as in `NAdam`; a matrix of m inputs and n
-    outputs moves by `rate sqrt(max(1, n / m))` along the nearest orthogonal matrix. Matrices are arrays with two axes,
-    in a `Stack` with one more. Embeddings and the last layer should use Adam, by `optim.partition`.
-    `adam_learning_rate` is the rate of other arrays, if it differs; `weight_decay` is for matrices, `adam_weight_decay`
-    for other arrays.
+    `m = momentum m + (1 - momentum) g`, with bias correction and Nesterov's step as in `NAdam`; a matrix of m inputs
+    and n outputs moves by `rate sqrt(max(1, n / m))` along the nearest orthogonal matrix. Matrices are arrays with two
+    axes, or with three in a `Stack`. Use Adam for embeddings and the last layer, through `optim.partition`.
+    `adam_learning_rate` is the rate of other arrays, by default `learning_rate`; `weight_decay` is for matrices,
+    `adam_weight_decay` for other arrays.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -73,7 +74,7 @@ class Muon(AdamW):
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Adam's rate is a separate hyperparameter only if it is given."""
+        """The hyperparameters, with `adam_learning_rate` only if it is given."""
         own = () if self.adam_learning_rate is None else ("adam_learning_rate",)
         return ("learning_rate", "momentum", "b1", "b2", "eps", "weight_decay", "adam_weight_decay", *own)
 
@@ -83,7 +84,7 @@ class Muon(AdamW):
         return leaf_numbers if leaf_numbers is h else {**leaf_numbers, "adam_weight_decay": 0.0}
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Matrices have no slot for squares."""
+        """The axes of slots; matrices have no slot for squares."""
         every = tuple(range(len(dims)))
         return {"first": every} if len(dims) == 2 else {"first": every, "second": every}
 
@@ -119,10 +120,12 @@ class Muon(AdamW):
 class SOAP(AdamW):
     """AdamW in the eigenbasis of Shampoo (Vyas et al., 2024), for matrices; other arrays follow AdamW.
 
-    `L = b L + (1 - b) g g*` and `R = b R + (1 - b) g* g` with `b = shampoo_beta`. Q and P are their eigenvectors: those
-    of the first gradient at first, then every `precondition_frequency` steps one step of orthogonal iteration, `Q =
-    qr(L Q)`. The step is Adam's for `Q* g P`, transformed back, with entries clipped to Adam's largest possible step,
-    because the squares are those of older bases. Matrices with an axis longer than `max_precond_dim` follow AdamW.
+    `L = b L + (1 - b) g g*` and `R = b R + (1 - b) g* g` with `b = shampoo_beta`. Q and P
+    are the eigenvectors of L and R: exact in the first step, then updated every
+    `precondition_frequency` steps by one step of orthogonal iteration, `Q = qr(L Q)`. The
+    step is Adam's for `Q* g P`, transformed back, with entries clipped to Adam's largest
+    possible step, because the means of squares are from older bases. Matrices with an axis
+    longer than `max_precond_dim` follow AdamW.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -145,16 +148,17 @@ class SOAP(AdamW):
         return len(dims) == 2 and max(dims) <= self.max_precond_dim and min(dims) > 0
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Matrices have square slots, too."""
+        """The axes of slots; matrices also have square slots for L, R and their bases."""
         every = tuple(range(len(dims)))
         square = {"left": (0, 0), "right": (1, 1), "left_basis": (0, 0), "right_basis": (1, 1)}
         return {"first": every, "second": every, **(square if self._is_matrix(dims) else {})}
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
-        """Bias corrections, what to do with the bases (0: keep, 1: iterate, 2: compute), and the largest step.
+        """Bias corrections, `turn` (what to do with the bases: 0 keep, 1 iterate, 2 compute), and the largest step
+        `most`.
 
-        In a fixed basis, no mean is longer than `most` times the root of its mean square; after the basis has changed,
-        it may be.
+        In a fixed basis, no mean is longer than `most` times the root of its mean square; after a change of basis, it
+        can be longer.
         """
         turn = jnp.where(t == 1, 2, jnp.where(t % self.precondition_frequency == 0, 1, 0))
         corrections, ratio = Adam.derived(self, h, t), h.b1**2 / h.b2

@@ -1,4 +1,4 @@
-"""Parts of chains that change over time: gradient noise, and smaller steps on a plateau."""
+"""Parts of a `chain`: gradient noise that decreases over time, and smaller steps when the loss reaches a plateau."""
 
 from __future__ import annotations
 
@@ -93,9 +93,8 @@ class ReduceOnPlateau(Optimizer):
         if not 0 < self.factor < 1 or not 0 <= self.rtol <= 1 or self.atol < 0 or self.rtol == self.atol == 0:
             raise ValueError(
                 errors.explained(
-                    "optim.reduce_on_plateau: factor must be between 0 and 1, rtol and atol 0 or more, and not both "
-                    "0; got "
-                    f"{self.factor}, {self.rtol}, {self.atol}."
+                    "optim.reduce_on_plateau: factor must be between 0 and 1, rtol from 0 to 1, atol 0 or more, "
+                    f"and rtol and atol not both 0; got {self.factor}, {self.rtol}, {self.atol}."
                 )
             )
         if self.patience < 1 or self.accumulation_size < 1 or self.cooldown < 0:
@@ -145,7 +144,7 @@ def reduce_on_plateau(
 
     The loss has decreased if it is below `(1 - rtol) best - atol`. After each change, the next `cooldown` values are
     ignored. With `accumulation_size` above 1, means of that many values are compared. The scale, which is in the state,
-    is at least `min_scale`. The value of the loss is needed: `optimizer.step(model, grads, state, value=value)`.
+    is at least `min_scale`. Each step needs the value of the loss: `optimizer.step(model, grads, state, value=value)`.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp

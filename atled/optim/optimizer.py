@@ -70,23 +70,23 @@ class Optimizer:
     has_scale: ClassVar[bool] = False  # whether it expects gradients of a scaled loss, and unscales them
 
     def init(self, model: Any, *, mesh_axis: str | None = None) -> Any:
-        """The state before the first step. The arrays of the state are split over devices as those of the model are.
+        """The state before the first step; its arrays are sharded like those of the model.
 
         Args:
-            mesh_axis: a mesh axis, such as the data axis, along which they are split further where dimensions are
-                divisible. The axis that a `Stack` adds is not split.
+            mesh_axis: a mesh axis, such as the data axis, over which the state's arrays are sharded further, along an
+                axis whose length is divisible. The layer axis of a `Stack` is not sharded over it.
         """
         raise NotImplementedError
 
     def update(self, grads: Any, state: Any, model: Any) -> tuple[Any, Any]:
-        """What to add to the parameters, and the new state."""
+        """The updates to add to the parameters, and the new state."""
         raise NotImplementedError
 
     def step(self, model: Any, grads: Any, state: Any, *, value: Any = None, loss: Any = None) -> tuple[Any, Any]:
         """The model after a step, and the new state.
 
         Args:
-            value: the loss, if the optimizer needs it, as `optim.reduce_on_plateau` does; others ignore it.
+            value: the loss value, for optimizers that need it, such as `optim.reduce_on_plateau`; others ignore it.
             loss: a function of the model, for optimizers that evaluate the loss at other points, such as `optim.SAM`
                 and `optim.LBFGS`.
 
@@ -122,7 +122,7 @@ class Optimizer:
 
 
 def handed(optimizer: Optimizer, values: dict[str, Any]) -> dict[str, Any]:
-    """The keyword arguments that an optimizer takes."""
+    """The values that an optimizer takes as keyword arguments; raises if one is missing."""
     for name in optimizer.takes:
         if values.get(name) is None:
             what = "the value of the loss" if name == "value" else "the loss, as a function of the model,"
@@ -165,15 +165,15 @@ def _is_short(x: Any) -> bool:
 
 
 def wide(x: Any) -> Any:
-    """An array in the compute dtype, at least float32: in bfloat16, 0.999 rounds to 1."""
+    """x in float32 or wider: in bfloat16, 0.999 rounds to 1."""
     return x.astype("float32") if _is_short(x) else x
 
 
 class Rule(Optimizer):
     """An optimizer that treats arrays separately: subclasses define the update of one array.
 
-    Fields named in `numbers` are in the state's `hyperparams`; schedules are in `scheduled`, with their last values. A
-    rule that is not elementwise is applied to each layer of a `Stack` separately.
+    Fields named in `numbers` are hyperparameters: the state has constants in `hyperparams`, and the last values of
+    schedules in `scheduled`. A rule that is not elementwise is applied to each layer of a `Stack` separately.
 
     >>> class Signs(Rule):
     ...     numbers = ()
@@ -189,9 +189,7 @@ class Rule(Optimizer):
     is_elementwise: ClassVar[bool] = True
 
     def rule(self, g: Any, p: Any, s: dict[str, Any], h: Any) -> tuple[Any, dict[str, Any]]:
-        """The update of a parameter p with gradient g and slots s, and its new slots. `h` has the hyperparameters by
-        name.
-        """
+        """The update of a parameter p with gradient g and slots s, and its new slots; h has the hyperparameters."""
         raise NotImplementedError
 
     def derived(self, h: Any, t: Any) -> dict[str, Any]:
@@ -203,7 +201,7 @@ class Rule(Optimizer):
         return h
 
     def axes(self, dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """The axes of a parameter that its slots have: by default all. A slot that is not named is None."""
+        """By slot, the axes of a parameter that it has, by default all; a slot that is not in the dict is None."""
         return dict.fromkeys(self.slots, tuple(range(len(dims))))
 
     def start(self, slot: str, p: Any) -> Any:
@@ -232,11 +230,11 @@ class Rule(Optimizer):
         return State(jnp.zeros((), "int32"), hyper, slots, scheduled, type(self).__name__)
 
     def _depths(self, structure: tree.TreeDef, mesh_axis: str | None) -> list[int]:
-        """The number of leading stack axes of each leaf, if relevant."""
+        """The number of leading layer axes of each leaf; 0 for elementwise rules without a `mesh_axis`."""
         return [0] * structure.num_leaves if self.is_elementwise and mesh_axis is None else stack_depths(structure)
 
     def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
-        """What to add to the parameters, and the new state."""
+        """The updates to add to the parameters, and the new state."""
         leaves, structure = tree.flatten(model)
         name = type(self).__name__
         _check_state(name, state, self.numbers)
@@ -318,7 +316,7 @@ def first_numbers(optimizer: Any, names: Sequence[str], dtype: Any) -> tuple[dic
 
 
 def numbers_at(optimizer: Any, state: State) -> tuple[Any, dict[str, Any]]:
-    """The hyperparameters of a step by name, and the scheduled ones."""
+    """All hyperparameters of a step, as attributes, and a dict of the scheduled ones."""
     scheduled = {n: _at(getattr(optimizer, n), state.step, x.dtype) for n, x in state.scheduled.items()}
     return _Numbers({**state.hyperparams, **scheduled}), scheduled
 
@@ -334,14 +332,14 @@ def _at(schedule: Any, step: Any, dtype: Any) -> Any:
 
 
 class _Numbers:
-    """Numbers by name."""
+    """Numbers as attributes."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.__dict__.update(values)
 
 
 class _Rules:
-    """The rule of an optimizer, batched over stack axes; while tracing, traced once for equal types."""
+    """The rule of an optimizer, vectorized over layer axes of stacks; under a trace, traced once for equal types."""
 
     def __init__(self, optimizer: Rule, is_recorded: bool) -> None:
         self._optimizer, self._is_recorded = optimizer, is_recorded
@@ -414,16 +412,16 @@ def filled(
     x: Any, value: Any, axes: tuple[int, ...], depth: int, mesh_axis: str | None, is_real: bool = False,
     first: tuple[int, ...] = (),
 ) -> Any:  # fmt: skip
-    """An array with some axes of a parameter, sharded like it, in float32 or wider; `mesh_axis` is one more mesh axis.
+    """A slot with some axes of the parameter x, sharded like x and also over `mesh_axis`, in float32 or wider.
 
-    It is filled with a number, or a copy of an array like the parameter. The new axes `first` are not split, and the
-    `depth` leading stack axes are not split further.
+    `value` is a number to fill the slot with, or an array like x to copy. The new axes `first` are not sharded, and the
+    `depth` leading layer axes are not sharded over `mesh_axis`.
     """
     dims, dtype = type_of(x).shape, np.dtype(_real(x)) if is_real or _is_short(x) else type_of(x).dtype
     where = _place(x, axes, depth, mesh_axis)
     if isinstance(value, Array):
         slot = jnp.array(value, dtype, copy=True)
-        slot = optimization_barrier(slot)[0] if slot is value else slot  # while recording, a copy is the value itself
+        slot = optimization_barrier(slot)[0] if slot is value else slot  # under a trace, the copy is the value itself
         return slot if where is None or where == getattr(slot, "sharding", None) else jnp.asarray(slot, device=where)
     if where is not None:
         where = NamedSharding(where.mesh, PartitionSpec(*[None] * len(first), *where.spec)) if first else where
@@ -466,7 +464,7 @@ def _place(x: Any, axes: tuple[int, ...], depth: int, mesh_axis: str | None) -> 
 
 
 def like(model: Any, value: Any, mesh_axis: str | None, first: tuple[int, ...] = ()) -> Any:
-    """A tree like the parameters of a model, filled with a number, or with copies of them if that is None."""
+    """A tree like the parameters of a model, filled with `value`, or with copies of them if `value` is None."""
     leaves, structure = tree.flatten(model)
     new_leaves = []
     for x, is_meant, depth in zip(leaves, trained(structure, leaves), stack_depths(structure), strict=True):
@@ -485,9 +483,10 @@ def mapped(f: Callable[..., Any], model: Any, *trees: Any) -> Any:
 def set_hyperparams(state: Any, **numbers: Any) -> Any:
     """A state with other hyperparameters: the next step uses them, without recompiling.
 
-    A hyperparameter is changed in all groups. If optimizers of several classes have one of that name, add the class:
-    `set_hyperparams(state, **{"AdamW.weight_decay": 0.1})`. Of two parts of one class in a chain, change the state of
-    one separately.
+    A hyperparameter is changed in all groups of a `partition`. If optimizers of several
+    classes have it, prefix the class:
+    `set_hyperparams(state, **{"AdamW.weight_decay": 0.1})`. For two parts of one class in
+    a chain, change the state of each part separately.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -512,7 +511,7 @@ def set_hyperparams(state: Any, **numbers: Any) -> Any:
 
 
 def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
-    """The indices of states with a hyperparameter, whose name may begin with the optimizer's class. Raises if none."""
+    """The indices of states with a hyperparameter, whose name may have the class as a prefix; raises if none has it."""
     of, _, n = name.rpartition(".")
     states = [(i, x) for i, (_, x) in enumerate(places) if isinstance(x, State) and of in ("", x.of)]
     indices = [i for i, x in states if n in x.hyperparams]
@@ -526,7 +525,7 @@ def _places(places: Sequence[tuple[Any, Any]], name: str) -> list[int]:
 
 
 def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, Any]]) -> None:
-    """Raise if a hyperparameter name is ambiguous: of several classes, or of several parts of a chain."""
+    """Raise if a hyperparameter name is ambiguous: if several classes, or several parts of a chain, have it."""
     classes = sorted({places[i][1].of for i in found})
     if len(classes) > 1:
         names = [f"{c or 'another optimizer'}.{name}" for c in classes]
@@ -538,11 +537,11 @@ def _check_meaning(name: str, found: Sequence[int], places: Sequence[tuple[Any, 
         )
     for i, j in itertools.pairwise(found):
         parting = next(a for a, b in zip(places[i][0], places[j][0], strict=False) if a != b)
-        if not isinstance(parting, tree_registry.DictKey):  # not those of two groups
+        if not isinstance(parting, tree_registry.DictKey):  # two groups of a partition are not ambiguous
             both = " and ".join([f"state{tree.keystr(places[k][0])}" for k in (i, j)])
             raise ValueError(
                 errors.explained(
                     f"optim.set_hyperparams: {name} is ambiguous; got those of {both}.",
-                    "optim.set_hyperparams of the state of one part, put back in its place.",
+                    "optim.set_hyperparams on the state of one part, which then replaces the old state of that part.",
                 )
             )

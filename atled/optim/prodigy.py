@@ -35,10 +35,10 @@ from atled.optim.optimizer import (
 class Prodigy(Optimizer):
     """Adam that estimates the distance d to a solution and scales its steps by it (Mishchenko and Defazio, 2024).
 
-    The rate stays 1, or follows a schedule from 1. With `l = d rate sqrt(1 - b2**t) / (1 - b1**t)`, `b3 = sqrt(b2)`:
-    `m = b1 m + (1 - b1) d g`, `v = b2 v + (1 - b2) |d g|**2`, `r = b3 r + l d / d0 g·(p0 - p)`,
+    The learning rate should be 1, or a schedule that starts at 1. With `l = d rate sqrt(1 - b2**t) / (1 - b1**t)`,
+    `b3 = sqrt(b2)`: `m = b1 m + (1 - b1) d g`, `v = b2 v + (1 - b2) |d g|**2`, `r = b3 r + l d / d0 g·(p0 - p)`,
     `s = b3 s + l d / d0 g`, `d = max(d, estim_lr_coef r / |s|_1)`, `p -= l (m / (sqrt(v) + d eps) + decay p)`. The
-    distance is in the slots.
+    state has d in `slots["distance"]`.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -55,7 +55,7 @@ class Prodigy(Optimizer):
     estim_lr_coef: float = static(default=1.0)
     weight_decay: float = static(default=0.0)
     weight_decay_mask: str | None = static(default=None)
-    safeguard_warmup: bool = static(default=False)  # then the corrections of l are left out of s
+    safeguard_warmup: bool = static(default=False)  # whether s leaves out the rate and the bias corrections
     numbers: ClassVar[tuple[str, ...]] = ("learning_rate", "b1", "b2", "eps", "estim_lr_coef", "weight_decay")
 
     def init(self, model: Any, *, mesh_axis: str | None = None) -> State:
@@ -71,7 +71,7 @@ class Prodigy(Optimizer):
         return State(jnp.zeros((), "int32"), hyper, slots, scheduled, "Prodigy")
 
     def update(self, grads: Any, state: State, model: Any) -> tuple[Any, State]:
-        """What to add to the parameters, and the new state."""
+        """The updates to add to the parameters, and the new state."""
         h, scheduled = numbers_at(self, state)
         s, d, t = state.slots, state.slots["distance"], (state.step + 1).astype(h.b1.dtype)
         b3 = jnp.sqrt(h.b2) if self.b3 is None else jnp.asarray(self.b3, h.b2.dtype)
@@ -80,7 +80,7 @@ class Prodigy(Optimizer):
         meant = mapped(lambda old, g: g if g is None else wide(g), model, s["start"], grads)
 
         def kept(old: Any, fading: Any, share: Any, f: Any = lambda g: g) -> Any:
-            """A slot updated as a decaying sum of f times the gradients."""
+            """A slot updated as a decaying sum: `fading * old + share * f(gradient)`."""
 
             def new(x: Any, g: Any) -> Any:
                 return x if g is None else (_as(fading, x) * x + _as(share, x) * f(g)).astype(x.dtype)

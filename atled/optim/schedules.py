@@ -1,4 +1,4 @@
-"""Learning-rate schedules: functions of the step. All are structs, compared by value."""
+"""Learning-rate schedules: functions of the step, which are structs compared by value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __dir__ = __all__.copy
 
 
 class Schedule:
-    """A rate that is a function of the step, from 0. Subclasses are structs with `at(step, dtype)`.
+    """A learning rate as a function of the step, counted from 0. Subclasses are structs that define `at(step, dtype)`.
 
     >>> from atled import optim
     >>> class Halving(optim.Schedule):
@@ -30,7 +30,7 @@ class Schedule:
     """
 
     def __call__(self, step: Any) -> Any:
-        """The rate in a step, from 0."""
+        """The rate in a step, counted from 0, computed in float32."""
         return self.at(step, "float32")
 
     def at(self, step: Any, dtype: Any) -> Any:
@@ -41,8 +41,8 @@ class Schedule:
 @formerly(peak="peak_value", steps="total_steps", warmup="warmup_steps", start="init_value", end="end_value")
 @struct
 class WarmupDecay(Schedule):
-    """From `init_value` to `peak_value` in `warmup_steps`, then to `end_value` at `total_steps`, and constant
-    afterwards.
+    """A rate that goes from `init_value` to `peak_value` in `warmup_steps`, then to `end_value` at `total_steps`, and
+    stays constant afterwards.
     """
 
     shape: str = static()
@@ -82,8 +82,8 @@ def _checked(name: str, steps: int, warmup: int, what: str = "total_steps") -> N
 def cosine(
     peak_value: float, total_steps: int, *, warmup_steps: int = 0, init_value: float = 0.0, end_value: float = 0.0
 ) -> Schedule:
-    """From `init_value` up to `peak_value` in `warmup_steps`, then down to `end_value` at `total_steps` along a half
-    cosine.
+    """A rate that rises from `init_value` to `peak_value` in `warmup_steps`, then falls to `end_value` at `total_steps`
+    along a half cosine.
 
     >>> from atled import optim
     >>> rate = optim.cosine(1.0, 100, warmup_steps=10)
@@ -100,7 +100,8 @@ def cosine(
 def linear(
     peak_value: float, total_steps: int, *, warmup_steps: int = 0, init_value: float = 0.0, end_value: float = 0.0
 ) -> Schedule:
-    """From `init_value` up to `peak_value` in `warmup_steps`, then down to `end_value` at `total_steps` along a line.
+    """A rate that rises from `init_value` to `peak_value` in `warmup_steps`, then falls linearly to `end_value` at
+    `total_steps`.
 
     >>> from atled import optim
     >>> [round(float(optim.linear(1.0, 10)(t)), 3) for t in (0, 5, 10, 20)]
@@ -114,7 +115,7 @@ def linear(
 
 @formerly(peak="peak_value", steps="warmup_steps", start="init_value")
 def warmup(peak_value: float, warmup_steps: int, *, init_value: float = 0.0) -> Schedule:
-    """From `init_value` up to `peak_value` in `warmup_steps`, then constant.
+    """A rate that rises from `init_value` to `peak_value` in `warmup_steps`, then stays constant.
 
     >>> from atled import optim
     >>> [float(optim.warmup(1.0, 4)(t)) for t in (0, 1, 4, 9)]
@@ -136,8 +137,8 @@ def polynomial(
     init_value: float = 0.0,
     end_value: float = 0.0,
 ) -> Schedule:
-    """From `init_value` up to `peak_value` in `warmup_steps`, then `end_value + (peak_value - end_value) (1 -
-    x)**power`, with x from 0 to 1.
+    """A rate that rises from `init_value` to `peak_value` in `warmup_steps`, then is
+    `end_value + (peak_value - end_value) (1 - x)**power`, where x goes from 0 to 1 at `total_steps`.
 
     >>> from atled import optim
     >>> [round(float(optim.polynomial(1.0, 10, 2)(t)), 3) for t in (0, 5, 10, 20)]
@@ -175,7 +176,8 @@ class InverseSqrt(Schedule):
 
 @formerly(peak="peak_value", warmup="warmup_steps")
 def inverse_sqrt(peak_value: float, warmup_steps: int) -> Schedule:
-    """From 0 up to `peak_value` in `warmup_steps`, then `peak_value sqrt(warmup_steps / t)` (Vaswani et al., 2017).
+    """A rate that rises from 0 to `peak_value` in `warmup_steps`, then is `peak_value sqrt(warmup_steps / t)` (Vaswani
+    et al., 2017).
 
     >>> from atled import optim
     >>> [round(float(optim.inverse_sqrt(1.0, 100)(t)), 3) for t in (0, 50, 100, 400)]
@@ -230,10 +232,10 @@ def exponential(
     staircase: bool = False,
     end_value: float | None = None,
 ) -> Schedule:
-    """`init_value decay_rate**((t - transition_begin) / transition_steps)`, from step `transition_begin` on; in
-    discrete steps if `staircase`.
+    """A rate of `init_value decay_rate**x` from step `transition_begin` on, with x = (t - transition_begin) /
+    transition_steps, rounded down if `staircase`.
 
-    It stops at `end_value`, if that is given.
+    The rate stops at `end_value`, if that is given.
 
     >>> from atled import optim
     >>> [round(float(optim.exponential(1.0, 0.5, 10)(t)), 3) for t in (0, 10, 20)]
@@ -284,7 +286,7 @@ class Piecewise(Schedule):
 
 @formerly(rate="init_value", changes="boundaries_and_scales")
 def piecewise(init_value: float, boundaries_and_scales: Mapping[int, float]) -> Schedule:
-    """A constant rate that is multiplied by a factor at each of some steps.
+    """A piecewise constant rate: at each step in `boundaries_and_scales`, it is multiplied by a factor.
 
     >>> from atled import optim
     >>> [round(float(optim.piecewise(1.0, {10: 0.1, 20: 0.5})(t)), 3) for t in (0, 9, 10, 20)]
@@ -319,9 +321,9 @@ def one_cycle(
 ) -> Schedule:  # fmt: skip
     """The 1cycle policy: up to `peak_value`, down again, and then far below the start (Smith and Topin, 2018).
 
-    It begins at `init_scale * peak_value`, reaches the peak after the fraction `pct_start` of the steps, and ends at
-    `init_scale * end_scale * peak_value`. The strategy "linear" returns to its start before the last fraction
-    `tail_fraction` of the steps.
+    The rate begins at `init_scale * peak_value`, reaches the peak after the fraction `pct_start` of the steps, and ends
+    at `init_scale * end_scale * peak_value`. With the strategy "linear", the rate is back at its start value when the
+    last fraction `tail_fraction` of the steps begins.
 
     >>> from atled import optim
     >>> [round(float(optim.one_cycle(1.0, 100)(t)), 4) for t in (0, 30, 100)]
@@ -406,7 +408,7 @@ def restarts(
     """`num_cycles` cosine cycles in sequence (SGDR, Loshchilov and Hutter, 2017): the first takes `first_cycle_steps`
     steps.
 
-    Each next cycle is `t_mul` times as long, and its peak is `m_mul` times as high.
+    Each further cycle is `t_mul` times as long as the one before, and its peak `m_mul` times as high.
 
     >>> from atled import optim
     >>> [round(float(optim.restarts(1.0, 10, 2, t_mul=2)(t)), 3) for t in (0, 5, 10, 20, 30)]

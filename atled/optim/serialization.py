@@ -1,8 +1,7 @@
-"""An optimizer as plain data, which a checkpoint keeps, and back.
+"""Conversion of optimizers to plain data, for checkpoints, and back.
 
-Everything about an optimizer that is data is kept: its class, its numbers, its schedules, the optimizers inside it.
-Functions cannot be: of a function only its name and a hash of its code are recorded, which tell whether it is another
-one now.
+A record has the class of an optimizer, its numbers, its schedules, and the optimizers inside it. Of a function, only
+the name and a hash of the code are recorded, which detect whether the function has changed.
 """
 
 from __future__ import annotations
@@ -16,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from atled.core.former_names import former_of
-from atled.optim.former_names import FORMER as PUBLIC
+from atled.core import former_names
 from atled.optim.optimizer import Optimizer
 from atled.optim.schedules import Schedule
 
-FORMER = {**PUBLIC, "Falling": "WarmupDecay", "Joined": "JoinedSchedules"}  # classes in records from before 0.1
+FORMER = {
+    **former_names.FORMER["atled.optim"],
+    "Falling": "WarmupDecay",
+    "Joined": "JoinedSchedules",
+}  # classes in records from before 0.1
 
 
 class UnknownError(LookupError):
@@ -49,7 +51,7 @@ def record(x: Any) -> Any:
 
 
 def recalled(found: Any, now: Any) -> Any:
-    """The optimizer that was recorded; functions in it are those of the optimizer `now` in the same place.
+    """The recorded optimizer; functions are taken from the same place in the optimizer `now`.
 
     Raises `UnknownError` if a class is not defined here, or a function is missing.
     """
@@ -70,12 +72,12 @@ def recalled(found: Any, now: Any) -> Any:
         cls = next((c for c in _classes() if _name_of(c) == name), None)
         if cls is None:
             raise UnknownError(value)
-        names = former_of(cls)
-        fields = {names.get(n, n): v for n, v in found["fields"].items()}
+        names, today = getattr(cls, "_former", {}), getattr(cls, "__dataclass_fields__", {})
+        fields = {n if n in today else names.get(n, n): v for n, v in found["fields"].items()}
         fields = {n: recalled(v, getattr(now, n, None)) for n, v in fields.items()}
         try:
             return cls(**fields)
-        except TypeError:  # the class was changed
+        except TypeError:  # the fields of the class have changed
             raise UnknownError(value) from None
     if not callable(now) or isinstance(now, (Optimizer, Schedule)):
         raise UnknownError(value)
@@ -101,7 +103,7 @@ def _functions(x: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple
 
 
 def _hash_of(f: Any) -> str:
-    """A hash of a function's code and of what it closes over, where that is data."""
+    """A hash of a function's code, and of the representation of its defaults and closure."""
     hashed = hashlib.sha256()
 
     def feed(code: types.CodeType) -> None:
@@ -129,7 +131,7 @@ def _name_of(cls: type) -> str:
 
 
 def _classes() -> Iterator[type]:
-    """All classes of optimizers and schedules, those of the user among them."""
+    """All classes of optimizers and schedules, including user-defined ones."""
     waiting: list[type] = [Optimizer, Schedule]
     while waiting:
         cls = waiting.pop()

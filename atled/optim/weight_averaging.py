@@ -1,4 +1,4 @@
-"""Optimizers with two sets of weights: averages of them, Lookahead, and training without a schedule.
+"""Optimizers with two sets of weights: weight averaging, Lookahead, and schedule-free training.
 
 `optimizer.eval_model(model, state)` is the model with the weights for evaluation.
 """
@@ -31,7 +31,7 @@ from atled.optim.wrappers import Wrapped, Wrapper
 
 
 def _moved(p: Any, u: Any) -> Any:
-    """A parameter after its update, in the compute dtype."""
+    """A parameter after its update, in float32 or wider."""
     return wide(p if u is None else (p + u).astype(p.dtype))
 
 
@@ -58,7 +58,7 @@ class Average(Wrapper):
             raise ValueError(
                 errors.explained(
                     f"optim.average: decay must be 0 or more, and below 1; got {self.decay}.",
-                    "no decay, for the mean of all.",
+                    "no decay, for the mean of all weights.",
                 )
             )
         if self.every < 1 or self.begin < 0:
@@ -94,7 +94,7 @@ class Average(Wrapper):
                 decay = h.decay.astype(dtype)
                 share = jnp.where(
                     n == 1, 1, (1 - decay) / (1 - decay**n)
-                )  # bias correction: the first weights do not count for more
+                )  # bias correction: the first weights have no extra share
             return jnp.where(is_due, a + share * (_moved(p, u) - a), a)
 
         slots = {"average": mapped(averaged, model, own.slots["average"], model, updates), "count": count}
@@ -123,7 +123,7 @@ def _check_alone(optimizer: Any) -> None:
 
 
 def _with(model: Any, parameters: Any) -> Any:
-    """A model with other parameters, in its own dtypes."""
+    """The model with other parameters, converted to the dtypes of its own."""
     leaves, structure = tree.flatten(model)
     new_leaves = structure.flatten_up_to(parameters)
     return structure.unflatten([x if y is None else y.astype(x.dtype) for x, y in zip(leaves, new_leaves, strict=True)])
@@ -132,10 +132,10 @@ def _with(model: Any, parameters: Any) -> Any:
 def average(
     optimizer: Optimizer, decay: ArrayLike | Callable[[Any], ArrayLike] | None = None, *, begin: int = 0, every: int = 1
 ) -> Average:
-    """Keeps an average of the weights, from step `begin` on every `every` steps; training itself does not change.
+    """Averages the weights of every `every`-th step after step `begin`; training itself does not change.
 
-    With a `decay`, the running average `a = decay a + (1 - decay) p` with bias correction (EMA); without one, the mean
-    of all (SWA, Polyak). `optimizer.eval_model(model, state)` is the model with the averaged weights.
+    With a `decay`, the average is `a = decay a + (1 - decay) p` with bias correction (EMA); without one, it is the mean
+    of all weights (SWA, Polyak). `optimizer.eval_model(model, state)` is the model with the averaged weights.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -153,10 +153,10 @@ def average(
 @formerly(every="sync_period", share="slow_step_size")
 @struct
 class Lookahead(Wrapper):
-    """Lookahead: every `sync_period` steps, slow weights move a fraction `slow_step_size` toward the weights, which are
-    reset to them (Zhang et al., 2019).
+    """Lookahead: every `sync_period` steps, slow weights move a fraction `slow_step_size` toward the model's weights,
+    which are then reset to the slow weights (Zhang et al., 2019).
 
-    `s += slow_step_size (p - s)`, `p = s`. The slow weights are those for evaluation.
+    `s += slow_step_size (p - s)`, then `p = s`. `eval_model` gives the model with the slow weights.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -211,11 +211,11 @@ class Lookahead(Wrapper):
 @formerly(b="b1", power="weight_lr_power")
 @struct
 class ScheduleFree(Wrapper):
-    """`inner` without a schedule (Defazio et al., 2024): gradients at a point between its own weights and their mean.
+    """Schedule-free training with `inner` (Defazio et al., 2024): gradients are taken between weights and their mean.
 
     `z += u`, with u the update of `inner` for the gradients at y; `x += c (z - x)`, with c the share of this step in
     the sum of all `rate**weight_lr_power`; `y = b1 x + (1 - b1) z`. The model holds y; `eval_model` gives x, for
-    inference. `inner` has one rate, and no momentum.
+    inference. `inner` must have one learning rate, and no momentum.
 
     >>> from atled import optim
     >>> import atled.numpy as jnp
@@ -247,7 +247,7 @@ class ScheduleFree(Wrapper):
         return {"z": like(model, None, mesh_axis), "total": jnp.zeros((), dtype), "most": jnp.zeros((), dtype)}
 
     def update(self, grads: Any, state: Wrapped, model: Any, **values: Any) -> tuple[Any, Wrapped]:
-        """The updates of y."""
+        """The updates of y, the model's weights."""
         own, inner = self.own(state)
         updates, inner = self.inner.update(grads, inner, model, **handed(self.inner, values))
         rate = _rate(inner)
@@ -314,7 +314,7 @@ def schedule_free_adamw(
     b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
     weight_decay: float = 0.0, weight_decay_mask: str | None = None,
 ) -> ScheduleFree:  # fmt: skip
-    """AdamW without a schedule: `ScheduleFree` around AdamW's scaling, with b1 between its two sets of weights.
+    """AdamW without a schedule: `ScheduleFree` around AdamW without momentum, with b1 as in `ScheduleFree`.
 
     >>> from atled import optim
     >>> optim.schedule_free_adamw(1e-2).b1

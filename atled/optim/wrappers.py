@@ -33,7 +33,7 @@ from atled.transforms.grad import value_and_grad
 
 @struct
 class Wrapped:
-    """The state of a wrapper: its own, and that of the inner optimizer.
+    """The states of a wrapper and of its inner optimizer.
 
     >>> from atled import optim
     >>> state = optim.accumulate(optim.SGD(0.1), 4).init({"w": jnp.zeros(2)})
@@ -86,7 +86,7 @@ class Wrapper(Optimizer):
 
     @property
     def has_scale(self) -> bool:  # type: ignore[override]
-        """Whether there is a `LossScale` inside."""
+        """Whether the inner optimizer is or contains a `LossScale`."""
         return self.inner.has_scale
 
     def slots(self, model: Any, mesh_axis: str | None) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Wrapper(Optimizer):
         return self.inner.eval_model(model, state.inner)
 
     def scale_loss(self, value: Any, state: Wrapped) -> Any:
-        """The value of a loss, with the loss scale of the inner optimizer."""
+        """The value of a loss, multiplied by the loss scale of the inner optimizer."""
         return self.inner.scale_loss(value, state.inner)
 
     def own(self, state: Any) -> tuple[State, Any]:
@@ -166,8 +166,8 @@ class Accumulate(Wrapper):
                 errors.explained(
                     f"optim.accumulate: the inner optimizer must not need the loss as a function, which would "
                     f"be that of the last batch only; got {type(self.inner).__name__}.",
-                    "larger batches; or optim.SAM(optim.accumulate(optimizer, every)): perturbs the weights for "
-                    "each batch.",
+                    "larger batches; or optim.SAM(optim.accumulate(optimizer, every)), which perturbs the weights "
+                    "for each batch.",
                 )
             )
         if self.every < 1:
@@ -221,7 +221,7 @@ class Accumulate(Wrapper):
 def accumulate(optimizer: Optimizer, every: int) -> Accumulate:
     """Gradient accumulation: one step for the mean of `every` gradients, and none in between.
 
-    The mean is of the gradients that were given: a parameter whose gradient was always None does not change. If a
+    The mean is over gradients that are not None: a parameter whose gradients are all None does not change. If a
     gradient is None only in the last batch, the slots of parameters without any gradient are updated with zeros. An
     optimizer that takes the loss value gets the mean value.
 
@@ -286,10 +286,10 @@ class LossScale(Wrapper):
     """Loss scaling for float16: the loss is multiplied by a scale so that gradients do not underflow, and gradients are
     divided by it.
 
-    Differentiate `optimizer.scale_loss(loss, state)`. The scale, `hyperparams["scale"]` of the state, grows by
-    `growth_factor` after `growth_interval` good steps; if a gradient is not finite, the step is skipped, and the scale
-    is divided by `growth_factor`, down to `min_scale`. It must be the outermost wrapper: the inner optimizer sees
-    unscaled gradients.
+    Differentiate `optimizer.scale_loss(loss, state)`. The scale, `hyperparams["scale"]` of the state, is multiplied by
+    `growth_factor` after `growth_interval` finite steps in a row; if a gradient is not finite, the step is skipped, and
+    the scale is divided by `growth_factor`, down to `min_scale`. `LossScale` must be the outermost wrapper: the inner
+    optimizer gets unscaled gradients.
 
     >>> from atled import optim
     >>> import atled, atled.numpy as jnp
@@ -328,7 +328,7 @@ class LossScale(Wrapper):
             )
 
     def slots(self, model: Any, mesh_axis: str | None) -> dict[str, Any]:
-        """Good steps since the scale changed, and how many steps were skipped."""
+        """The number of finite steps since the scale changed, and of skipped steps."""
         return {"good": jnp.zeros((), "int32"), "skipped": jnp.zeros((), "int32")}
 
     def scale_loss(self, value: Any, state: Wrapped) -> Any:
@@ -353,7 +353,7 @@ class LossScale(Wrapper):
 
 
 def uphills(loss: Any) -> Any:
-    """A function that returns the value of a loss and the ascent gradients; the model is not changed."""
+    """A function of a model that returns the loss and the gradients of ascent, conjugated; the model is not changed."""
     both = value_and_grad(lambda m: (loss(m), m), has_aux=True)  # state that layers assign is discarded
 
     def call(model: Any) -> tuple[Any, Any]:
@@ -365,10 +365,10 @@ def uphills(loss: Any) -> Any:
 
 @struct
 class SAM(Wrapper):
-    """SAM: steps along the gradients at the worst point nearby (Foret et al., 2021): sharpness-aware minimization.
+    """Sharpness-aware minimization (SAM): steps along the gradients at the worst point nearby (Foret et al., 2021).
 
-    `inner` gets the gradients at `p + rho g / |g|`, with |g| the global norm of the gradients. These gradients are
-    computed in the step, so SAM needs the loss of the batch as a function of the model.
+    `inner` gets the gradients at `p + rho g / |g|`, with |g| the global norm of the gradients. The step computes these
+    gradients, so SAM needs the loss of the batch as a function of the model.
 
     >>> from atled import optim
     >>> import atled, atled.numpy as jnp

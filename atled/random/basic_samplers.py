@@ -1,4 +1,4 @@
-"""The basic draws: bits, uniform, normal, integers, choices. The bits are those of JAX's threefry."""
+"""The basic samplers: bits, uniform and normal numbers, integers, choices. The bits equal those of JAX's threefry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from atled.staging.jit import library_function
 
 
 def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
-    """A floating dtype, real unless the kinds have a "c"; raises otherwise."""
+    """The dtype of a draw, floating by default; raises if its kind ("f", "c") is not among `kinds`."""
     canonical = dtypes.canonical(float if dtype is None else dtype)
     if dtypes.kind(canonical) not in kinds:
         what = "floating" if kinds == "f" else "floating or complex"
@@ -34,7 +34,7 @@ def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
 
 
 def integer_dtype(name: str, dtype: Any) -> Any:
-    """An integer dtype; raises otherwise."""
+    """The dtype of a draw; raises if it is not an integer dtype."""
     canonical = dtypes.canonical(int if dtype is None else dtype)
     if dtypes.kind(canonical) not in "iu":
         raise ValueError(f"random.{name}: the dtype must be an integer; got {canonical.name}.")
@@ -42,12 +42,12 @@ def integer_dtype(name: str, dtype: Any) -> Any:
 
 
 def _wide(dtype: Any) -> Any:
-    """The dtype to make decisions in: 16-bit floats have too few random bits."""
+    """The dtype in which random numbers are compared: float32 for 16-bit floats, which have too few random bits."""
     return dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
 
 
 def sample_shape(name: str, dims: Any, *parameters: Any) -> tuple[int, ...]:
-    """The shape of a draw: as requested, or that of the parameters."""
+    """The shape of a draw: the requested one, by default the broadcast shape of the parameters."""
     common_shape = broadcast_shapes(*[type_of(p).shape for p in parameters]) if parameters else ()
     if dims is None:
         return common_shape
@@ -59,7 +59,7 @@ def sample_shape(name: str, dims: Any, *parameters: Any) -> tuple[int, ...]:
 
 
 def random_bits(key: Any, dims: tuple[int, ...], width: int) -> Any:
-    """Unsigned integers of 8, 16, 32 or 64 random bits."""
+    """Unsigned integers of `width` random bits: 8, 16, 32 or 64."""
     a, b = ops.threefry2x32(*split_words(key), *counters(dims))
     if type_of(a).shape != dims:
         a, b = shape.reshape(a, dims), shape.reshape(b, dims)
@@ -95,7 +95,7 @@ def bits(
 
 
 def uniform_floats(key: Any, dims: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
-    """Numbers in [low, high): a random mantissa makes a number in [1, 2), which is shifted and scaled."""
+    """Numbers in [low, high): random mantissas give numbers in [1, 2), which are shifted and scaled."""
     info = dtypes.finfo(dtype)
     width, mantissa = dtypes.bits(dtype), int(info.nmant)
     drawn = 8 if mantissa < 8 else width
@@ -167,7 +167,7 @@ def normal(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Normally distributed numbers with mean 0 and variance 1; complex dtypes too.
+    """Normally distributed numbers, real or complex, with mean 0 and variance 1.
 
     >>> from atled import random
     >>> normal(random.key(0), (2, 3)).shape
@@ -181,7 +181,7 @@ def normal(
 
 @library_function(static=("dims", "dtype"))
 def _randint(key: Any, dims: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
-    """Twice as many bits as needed, reduced modulo the span: the bias is far below what can be seen."""
+    """Twice as many random bits as the dtype has, modulo the span: the bias is negligible."""
     width = dtypes.bits(dtype)
     word = np.dtype(f"uint{width}")
     low, _ = _clipped(low, dtype)
@@ -201,7 +201,7 @@ def _randint(key: Any, dims: tuple[int, ...], low: Any, high: Any, dtype: Any) -
 
 
 def _clipped(x: Any, dtype: Any) -> tuple[Any, Any]:
-    """A bound converted to a dtype, and whether it was above the largest value."""
+    """A bound clipped to the range of a dtype, and whether it exceeded the largest value."""
     info = dtypes.iinfo(dtype)
     t = type_of(x)
     if t.kind not in "iu":
@@ -232,7 +232,7 @@ def randint(
     """
     dtype = dtypes.canonical(int if dtype is None else dtype)
     if dtypes.kind(dtype) not in "iu":
-        raise TypeError(f"random.randint: the dtype must be an integer one; got {dtype.name}.")
+        raise TypeError(f"random.randint: the dtype must be an integer; got {dtype.name}.")
     low, high = (v if isinstance(v, Array) else _bound(v) for v in (minval, maxval))
     dims = sample_shape("randint", shape, low, high)
     if dtypes.bits(dtype) >= 32:
@@ -294,7 +294,7 @@ def bernoulli(
 
 
 def gumbel_floats(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any:
-    """Gumbel-distributed numbers; mode "high" resolves the upper tail better, "highest" both tails, with 64 bits."""
+    """Gumbel-distributed numbers; mode "high" resolves the upper tail, "highest" both tails, with 64 random bits."""
     if mode == "highest" and dtype is dtypes.float32:
         pair = random_bits(key, (2, *dims), 32)
         high, low = (conversion.convert(shape.index_in_axis(pair, i, 0), dtypes.uint64) for i in (0, 1))
@@ -302,7 +302,7 @@ def gumbel_floats(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any
         is_low = elementwise.lt(whole, np.uint64(1 << 63))
         part = elementwise.select(is_low, whole, elementwise.sub(np.uint64(0), whole))
         x = elementwise.mul(conversion.convert(part, dtype), np.float32(2.0**-64))
-        x = elementwise.maximum(x, np.float32(2.0**-65))  # zero stands for its interval
+        x = elementwise.maximum(x, np.float32(2.0**-65))  # instead of 0, the middle of [0, 2**-64)
         logs = elementwise.select(is_low, elementary.log1p(elementwise.neg(x)), elementary.log(x))
         return elementwise.neg(elementary.log(elementwise.neg(logs)))
     if mode in ("high", "highest"):
@@ -324,7 +324,7 @@ def _gumbel(key: Any, dims: tuple[int, ...], dtype: Any, mode: str) -> Any:
 
 
 def gumbel_mode(name: str, mode: str | None) -> str:
-    """How many random bits a Gumbel number uses."""
+    """The mode of Gumbel numbers, "low" by default; raises if it is unknown."""
     if mode not in (None, "low", "high", "highest"):
         raise ValueError(f"random.{name}: the mode is 'low', 'high' or 'highest'; got {mode!r}.")
     return mode or "low"
@@ -340,7 +340,7 @@ def gumbel(
 ) -> Array:
     """Numbers with the Gumbel distribution: `-log(-log(u))` of uniform u.
 
-    Mode "low" uses 24 random bits in float32, so that no value is above 17; "high" and "highest" use more.
+    Mode "low" uses 23 random bits in float32, which limits values to 16; "high" and "highest" use more.
 
     >>> from atled import random
     >>> logits = np.log(np.asarray([0.25, 0.75], "float32"))
@@ -379,7 +379,7 @@ def categorical(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Positions along an axis, with probabilities proportional to exp(logits). 16-bit floats are drawn in float32.
+    """Random indices along an axis, with probabilities proportional to exp(logits). 16-bit logits become float32.
 
     >>> from atled import random
     >>> import atled.numpy as jnp
@@ -405,7 +405,7 @@ def categorical(
 
 
 def shuffled(key: Any, x: Any, axis: int) -> Any:
-    """x in random order along an axis: sorted by random words, in enough rounds that ties do not matter."""
+    """x in random order along an axis: sorted by random 32-bit keys, in several rounds, because keys can be equal."""
     t = type_of(x)
     rounds = int(np.ceil(3 * np.log(max(1, t.size)) / np.log(2**32 - 1)))
     for _ in range(rounds):
@@ -445,7 +445,7 @@ def permutation(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """The integers below x, or the slices of x along an axis, in random order.
+    """The integers 0 to x - 1, or the slices of an array x along an axis, in random order.
 
     >>> from atled import random
     >>> sorted(permutation(random.key(0), 5).tolist())
@@ -463,7 +463,7 @@ def permutation(
 
 @library_function(static=("dims",))
 def _weighted(key: Any, p: Any, dims: tuple[int, ...]) -> Any:
-    """Positions by inverting the cumulative sum of probabilities."""
+    """Random indices with probabilities p: the inverse of their cumulative sum at uniform numbers."""
     t = type_of(p)
     sums = cumulative.cumsum(p, 0)
     total = shape.index_in_axis(sums, t.shape[0] - 1, 0)
@@ -486,7 +486,7 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
-    """Draws from the integers below a, or from the slices of a along an axis, with or without replacement.
+    """Draws from the integers 0 to a - 1, or the slices of an array a along an axis, with or without replacement.
 
     >>> from atled import random
     >>> len(set(choice(random.key(0), 10, (10,), replace=False).tolist()))
@@ -503,7 +503,7 @@ def choice(
     if count == 0:
         return asarray(np.zeros(full, dtypes.default("i") if source is None else source.dtype))
     if n <= 0:
-        raise ValueError("random.choice: there is nothing to choose from.")
+        raise ValueError("random.choice: at least one element is needed to choose from.")
     if not replace and count > n:
         raise ValueError(f"random.choice: {count} draws from {n} elements need replace=True.")
     if p is None:

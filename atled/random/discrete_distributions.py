@@ -1,8 +1,8 @@
 """Discrete distributions: geometric, Poisson, binomial, multinomial, and random signs.
 
 Computation is in float32 or wider, whatever the dtype of the result. The numbers equal JAX's for the same key up to
-rounding: acceptance tests are written without cancellation between large numbers, and the remainder of Stirling's
-formula is evaluated at the count itself, also above 9. Samples have no derivatives.
+rounding, which differs because acceptance tests avoid cancellation between large numbers, and because the remainder of
+Stirling's formula is evaluated at the count itself, also above 9. Samples have no derivatives.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ _REST = np.array(
 
 
 def _stirling_rest(n: Any) -> Any:
-    """The error of `log(n!) = (n + 1/2) log(n + 1) - (n + 1) + log(2 pi) / 2`: a table up to 9, then its series."""
+    """log(n!) - ((n + 1/2) log(n + 1) - (n + 1) + log(2 pi) / 2), from a table for n up to 9, else from a series."""
     square = (n + 1) * (n + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (n + 1)
     table = jnp.asarray(_REST, type_of(n).dtype)
@@ -117,7 +117,7 @@ def _stirling_rest(n: Any) -> Any:
 
 
 def _few_events(key: Any, lam: Any) -> Any:
-    """Knuth's method: how many waiting times fit into `lam`; -1 where it is negative or nan."""
+    """Poisson counts by Knuth's method: how many waiting times fit into `lam`; -1 if `lam` is negative or nan."""
     dims, dtype = type_of(lam).shape, type_of(lam).dtype
 
     def step(state: Any) -> Any:
@@ -130,7 +130,7 @@ def _few_events(key: Any, lam: Any) -> Any:
 
 
 def _many_events(key: Any, lam: Any) -> Any:
-    """Hörmann's transformed rejection (PTRS, 1993)."""
+    """Poisson counts by Hörmann's transformed rejection (PTRS, 1993)."""
     dims, dtype = type_of(lam).shape, type_of(lam).dtype
     b = 0.931 + 2.53 * jnp.sqrt(lam)
     a = -0.059 + 0.02483 * b
@@ -141,7 +141,7 @@ def _many_events(key: Any, lam: Any) -> Any:
         u, v = unit(first, dims, dtype) - 0.5, unit(second, dims, dtype)
         us = 0.5 - jnp.abs(u)
         n = jnp.floor((2 * a / us + b) * u + lam + 0.43)
-        x = (lam - (n + 1)) / (n + 1)  # log(lam**n exp(-lam) / n!), in which lam and n cancel
+        x = (lam - (n + 1)) / (n + 1)  # for log(lam**n exp(-lam) / n!) without cancellation
         log_mass = n * (jnp.log1p(x) - x) - x - (jnp.log(n + 1) + math.log(2 * math.pi)) / 2 - _stirling_rest(n)
         is_out = (n < 0) | ((us < 0.013) & (v > us))
         fits = jnp.log(v * scale / (a / (us * us) + b)) <= log_mass
@@ -168,7 +168,7 @@ def poisson(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Poisson-distributed counts with mean `lam`; -1 where that is negative or nan.
+    """Poisson-distributed counts with mean `lam`; -1 where `lam` is negative or nan.
 
     >>> from atled import random
     >>> abs(float(poisson(random.key(0), 40.0, (10000,)).mean()) - 40) < 0.5
@@ -197,7 +197,7 @@ def _few_successes(key: Any, n: Any, p: Any) -> Any:
 
 
 def _many_successes(key: Any, n: Any, p: Any) -> Any:
-    """Hörmann's transformed rejection (BTRS, 1993), for p up to 1/2 and n * p from 10."""
+    """Binomial counts by Hörmann's transformed rejection (BTRS, 1993), for p <= 1/2 and n * p >= 10."""
     dims, dtype = type_of(p).shape, type_of(p).dtype
     deviation = jnp.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
@@ -211,7 +211,7 @@ def _many_successes(key: Any, n: Any, p: Any) -> Any:
         u, v = unit(first, dims, dtype) - 0.5, unit(second, dims, dtype)
         us = 0.5 - jnp.abs(u)
         k = jnp.floor((2 * a / us + b) * u + n * p + 0.5)
-        away = k - mode  # the logarithm of the ratio of the probabilities of k and of the mode
+        away = k - mode  # log_ratio is log(probability of k / probability of the mode)
         hits, misses = jnp.log1p(-away / (k + 1)), jnp.log1p(away / (n - k + 1))
         log_ratio = (n + 1) * misses - away * log_odds + (k + 0.5) * (hits - misses)
         log_ratio = log_ratio + top - _stirling_rest(k) - _stirling_rest(n - k)
@@ -289,7 +289,7 @@ def multinomial(
 ) -> Array:
     """Counts of n draws in categories along the last axis, with probabilities proportional to p.
 
-    `n` broadcasts against the other axes. `shape` is that of the result; `unroll` is for the loop over categories.
+    `n` broadcasts against the other axes. `shape` is that of the result; `unroll` unrolls the loop over categories.
 
     >>> from atled import random
     >>> import atled.numpy as jnp

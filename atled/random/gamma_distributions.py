@@ -1,9 +1,9 @@
 """The gamma distribution by rejection sampling, and others built on it: beta, Student's t, F, Dirichlet, points
 in a ball.
 
-The numbers are JAX's for the same key, up to rounding: every element has its own key, and retries until accepted.
-16-bit floats are drawn in float32 and rounded, where JAX computes in 16 bits. Draws are differentiable in the
-parameters, by implicit reparametrisation (Figurnov et al., 2018).
+The numbers equal JAX's for the same key, up to rounding: every element has its own key, from which it draws until a
+value is accepted. 16-bit floats are drawn in float32 and rounded, where JAX computes in 16 bits. Draws are
+differentiable in the parameters, by implicit reparametrisation (Figurnov et al., 2018).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from atled.transforms.vmap import vmap
 
 
 def _boosted(key: Any, a: Any) -> tuple[Any, Any]:
-    """Factors d and v of a gamma-distributed number of shape a, or a + 1 where a < 1 (Marsaglia and Tsang, 2000)."""
+    """Factors d and v of a gamma-distributed number with shape a, or a + 1 if a < 1 (Marsaglia and Tsang, 2000)."""
     dtype = type_of(a).dtype
     d = jnp.where(a >= 1, a, a + 1) - np.asarray(1 / 3, dtype)
     c = np.asarray(1 / 3, dtype) / jnp.sqrt(d)
@@ -101,7 +101,7 @@ def _slope(a: Any, x: Any) -> Any:
 
 
 def gamma_floats(key: Any, a: Any, dims: tuple[int, ...], dtype: Any, in_logs: bool = False) -> Any:
-    """Gamma-distributed numbers, or their logarithms, which do not underflow where the shape is small."""
+    """Gamma-distributed numbers, or their logarithms, which do not underflow if a is small."""
     work = dtypes.float32 if dtypes.bits(dtype) < 32 else dtype
     a = parameter(a, dims, work)
     if 0 in dims:
@@ -243,7 +243,7 @@ def t(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Numbers with Student's distribution of `df` degrees of freedom.
+    """Numbers with Student's t distribution with `df` degrees of freedom.
 
     >>> from atled import random
     >>> t(random.key(0), 3.0, (2, 3)).shape
@@ -341,7 +341,7 @@ def ball(
 ) -> Array:
     """Points uniform in the `d`-dimensional ball `sum(abs(x)**p) <= 1`.
 
-    `p=inf` is the cube.
+    With `p=inf` the ball is the cube from -1 to 1.
 
     >>> from atled import random
     >>> bool(((ball(random.key(0), 3, shape=(100,)) ** 2).sum(-1) <= 1).all())

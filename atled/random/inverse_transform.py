@@ -30,7 +30,7 @@ def unit(key: Any, dims: tuple[int, ...], dtype: Any, low: float = 0.0) -> Any:
 
 
 def parameter(x: Any, dims: tuple[int, ...], dtype: Any) -> Any:
-    """A parameter in the shape and dtype of the draw."""
+    """A parameter broadcast to the shape of the draw, in its dtype."""
     return jnp.broadcast_to(jnp.asarray(x).astype(dtype), dims)
 
 
@@ -71,7 +71,7 @@ def laplace(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Numbers with density `exp(-abs(x)) / 2`.
+    """Numbers with the Laplace distribution: density `exp(-abs(x)) / 2`.
 
     >>> from atled import random
     >>> abs(float(laplace(random.key(0), (1000,)).mean())) < 0.2
@@ -94,7 +94,7 @@ def logistic(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Numbers whose distribution function is the sigmoid.
+    """Numbers with the logistic distribution, whose distribution function is the sigmoid.
 
     >>> from atled import random
     >>> abs(float(logistic(random.key(0), (1000,)).mean())) < 0.2
@@ -116,7 +116,7 @@ def cauchy(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Numbers with density `1 / (pi * (1 + x**2))`.
+    """Numbers with the Cauchy distribution: density `1 / (pi * (1 + x**2))`.
 
     >>> from atled import random
     >>> abs(float(jnp.median(cauchy(random.key(0), (1000,))))) < 0.2
@@ -139,7 +139,7 @@ def pareto(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Numbers from 1 up with density `b / x**(b + 1)`.
+    """Numbers with the Pareto distribution: density `b / x**(b + 1)` for x >= 1.
 
     >>> from atled import random
     >>> bool((pareto(random.key(0), 3.0, (1000,)) >= 1).all())
@@ -151,7 +151,7 @@ def pareto(
 
 @library_function(static=("dims", "dtype"))
 def _rayleigh(key: Any, scale: Any, dims: tuple[int, ...], dtype: Any) -> Any:
-    # a uniform number that is zero is replaced by the middle of its interval, whose logarithm is finite
+    # uniform numbers are multiples of eps; instead of 0, eps / 2 is used, whose logarithm is finite
     u = jnp.maximum(unit(key, dims, dtype), np.asarray(2.0 ** -(int(dtypes.finfo(dtype).nmant) + 1), dtype))
     return parameter(scale, dims, dtype) * jnp.sqrt(-2 * jnp.log(u))
 
@@ -164,8 +164,8 @@ def rayleigh(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Rayleigh: lengths of 2-d normal vectors with standard deviation `scale`; the same numbers as JAX's, but never
-    inf.
+    """Rayleigh-distributed numbers: lengths of 2-d normal vectors with standard deviation `scale`. The numbers equal
+    JAX's, but are never inf.
 
     >>> from atled import random
     >>> bool((rayleigh(random.key(0), 2.0, (1000,)) > 0).all())
@@ -222,7 +222,7 @@ def weibull_min(
 ) -> Array:
     """Weibull-distributed numbers, which exceed x with probability `exp(-(x / scale) ** concentration)`.
 
-    Every element is an independent draw, also along axes of the parameters that `shape` lacks.
+    Every element is an independent draw, also if the parameters have axes that `shape` does not have.
 
     >>> from atled import random
     >>> abs(float(weibull_min(random.key(0), 2.0, 1.0, (1000,)).mean()) - 2) < 0.2

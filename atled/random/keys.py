@@ -1,7 +1,7 @@
 """Random keys: creating them, deriving new ones, and detecting reuse.
 
-A draw or a split consumes a key. Reusing it gives the same numbers again, which is rarely intended, so there is a
-warning with both lines. `fold_in` does not consume the key; `clone` marks intentional reuse.
+A draw or a split consumes a key. Using the key again gives the same numbers, which is rarely intended; a
+`KeyReuseWarning` names both lines. `fold_in` does not consume the key; `clone` marks intentional reuse.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from atled.staging.jit import library_function
 class KeyReuseWarning(UserWarning):
     """A random key was used twice, which repeats the same random numbers.
 
-    Split it first, `key, sub = random.split(key)`, and use every part once; use `random.clone(key)` if the repetition
-    is intended.
+    Split the key first, `key, sub = random.split(key)`, and use each new key once; use `random.clone(key)` if the
+    repetition is intended.
 
     >>> import warnings
     >>> from atled import random
@@ -37,7 +37,7 @@ class KeyReuseWarning(UserWarning):
 
 
 def check_key(name: str, key: Any) -> Any:
-    """A single key, from a key or from its two words."""
+    """A single typed key, from a key or from its data (two uint32 words)."""
     if not isinstance(key, (Array, np.ndarray)):
         template = "random.key({})" if isinstance(key, int) else "random.key(0), {}"
         line = error_hints.with_operand(0, template, name)
@@ -69,7 +69,7 @@ def check_key(name: str, key: Any) -> Any:
 
 
 def use(name: str, key: Any) -> Any:
-    """A single key, which this call consumes."""
+    """A single key, marked as consumed; warns if it was consumed before."""
     checked = check_key(name, key)
     if type(key) is DeviceArray:
         before = getattr(key, "_used", None)
@@ -77,7 +77,7 @@ def use(name: str, key: Any) -> Any:
             where = source.here()
             key._used = f"in {where.function}, {where}" if where else "elsewhere"
         else:
-            says = f"random.{name}: this key was used before, {before}, so the same random numbers come again."
+            says = f"random.{name}: this key was used before, {before}, so it gives the same random numbers again."
             instead = "key, sub = random.split(key), or random.clone(key) if that is intended."
             if settings.read("key_reuse") == "raise":
                 raise errors.KeyReuseError(errors.explained(says, instead))
@@ -86,7 +86,7 @@ def use(name: str, key: Any) -> Any:
 
 
 def _words_of_seed(seed: Any) -> Any:
-    """The two words of a seed; all of its 64 bits are used."""
+    """The high and the low 32 bits of a seed, the data of its key."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, np.bool_):
         n = int(seed)
         if not -(2**63) <= n < 2**64:
@@ -128,7 +128,7 @@ def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:
         raise ValueError(f"random.{name}: give the generator as dtype or as impl, not both.")
     generator = dtype if impl is None else impl
     if generator is not None and generator is not dtypes.key_dtype and generator not in ("threefry2x32", "fry"):
-        raise NotImplementedError(f"random.{name}: the generator is threefry2x32; got {generator!r}.")
+        raise NotImplementedError(f"random.{name}: the only generator is threefry2x32; got {generator!r}.")
 
 
 def key_dtype(impl_spec: Any = None) -> Any:
@@ -152,7 +152,7 @@ def key(seed: ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array
 
 
 def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array:
-    """A random key as an array of its two words; `key` is the typed form.
+    """A random key as an array of two uint32 words; `key` returns a typed key.
 
     >>> PRNGKey(7)
     Array([0, 7], dtype=uint32)
@@ -162,7 +162,7 @@ def PRNGKey(seed: ArrayLike, *, impl: str | None = None) -> Array:
 
 
 def key_data(keys: ArrayLike) -> Array:
-    """The two words of each key, on a last axis.
+    """The data of keys: two uint32 words for each key, on a new last axis.
 
     >>> key_data(key(5))
     Array([0, 5], dtype=uint32)
@@ -171,7 +171,7 @@ def key_data(keys: ArrayLike) -> Array:
 
 
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array:
-    """Keys from arrays of their words.
+    """Keys from their data: two uint32 words for each key, on the last axis.
 
     >>> bool(wrap_key_data(key_data(key(7))) == key(7))
     True
@@ -181,7 +181,7 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None, dtype: 
 
 
 def key_impl(keys: ArrayLike) -> str:
-    """The name of the generator.
+    """The name of the generator of keys: always threefry2x32.
 
     >>> key_impl(key(0))
     'threefry2x32'
@@ -200,7 +200,7 @@ def clone(key: Array) -> Array:
 
 
 def counters(dims: Sequence[int]) -> tuple[Any, Any]:
-    """The position of every element of a shape, as two words; from one index per axis, so that shards draw locally."""
+    """The row-major positions of all elements, as two uint32 words; an iota per axis lets each shard draw its own."""
     size = int(np.prod(dims, dtype=object)) if dims else 1
     wide = dtypes.uint32 if size <= 2**32 else dtypes.uint64
     total, step = None, 1
@@ -218,21 +218,21 @@ def counters(dims: Sequence[int]) -> tuple[Any, Any]:
 
 
 def split_words(key: Any) -> tuple[Any, Any]:
-    """The two words of a single key, as scalars."""
+    """The two uint32 words of a single key, as scalars."""
     words = ops.unwrap_key(key)
     return shape.index_in_axis(words, 0, 0), shape.index_in_axis(words, 1, 0)
 
 
 @library_function(static=("dims",))
 def split_key(key: Any, dims: tuple[int, ...]) -> Any:
-    """New keys of a shape."""
+    """An array of new keys of shape `dims`, derived from a key."""
     a, b = ops.threefry2x32(*split_words(key), *counters(dims))
     pair = [shape.reshape(shape.broadcast(w, dims, range(type_of(w).ndim)), (*dims, 1)) for w in (a, b)]
     return ops.wrap_key(shape.concatenate(pair, len(dims)))
 
 
 def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
-    """New keys from a key, which is consumed.
+    """`num` new keys, or an array of that shape, derived from a key, which is consumed.
 
     >>> keys = split(key(0), 3)
     >>> keys.shape
@@ -251,7 +251,7 @@ def _fold_in(key: Any, words: Any) -> Any:
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
-    """A new key from a key and an integer; the key is not consumed.
+    """A new key derived from a key and an integer; the key is not consumed.
 
     >>> same = key_data(fold_in(key(0), 7)) == key_data(fold_in(key(0), 7))
     >>> bool(same.all())

@@ -1,7 +1,7 @@
 """Distributions built on normal numbers: truncated, multivariate, Maxwell, log-normal, Wald.
 
-The numbers are JAX's for the same key, up to rounding. Two differences are intentional: `wald` avoids cancellation for
-large means, and the result of `double_sided_maxwell` always has the requested shape, followed by that of the
+The numbers equal JAX's for the same key, up to rounding. Two differences are intentional: `wald` avoids cancellation
+for large means, and the shape of `double_sided_maxwell` is always the requested shape followed by the shape of the
 parameters.
 """
 
@@ -50,8 +50,8 @@ def truncated_normal(
 ) -> Array:
     """Normal numbers truncated to the range from `lower` to `upper`.
 
-    The distribution function is inverted in `dtype`: for an interval beyond 5 standard deviations, float32 only
-    resolves its ends.
+    The distribution function is inverted in `dtype`: beyond 5 standard deviations, float32 gives only the ends of the
+    interval.
 
     >>> from atled import random
     >>> x = truncated_normal(random.key(0), -1.0, 2.0, (1000,))
@@ -80,7 +80,7 @@ def lognormal(
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array:
-    """Numbers whose logarithm is normal with deviation `sigma`; complex dtypes too.
+    """Numbers, real or complex, whose logarithm is normal with standard deviation `sigma`.
 
     >>> from atled import random
     >>> bool((lognormal(random.key(0), 0.5, (1000,)) > 0).all())
@@ -129,7 +129,7 @@ def double_sided_maxwell(
 ) -> Array:
     """Numbers whose distance from `loc`, to either side, is `scale` times a `maxwell` number.
 
-    The result has the axes of `shape`, and then those of the parameters.
+    The shape of the result is `shape` followed by the shape of the parameters.
 
     >>> from atled import random
     >>> import atled.numpy as jnp
@@ -143,7 +143,7 @@ def double_sided_maxwell(
 
 @library_function(static=("dims", "dtype"))
 def _wald(key: Any, mean: Any, dims: tuple[int, ...], dtype: Any) -> Any:
-    """The roots of Michael, Schucany and Haas (1976), with the smaller one written without a difference."""
+    """The method of Michael, Schucany and Haas (1976), with the smaller root computed without a difference."""
     keys = split_key(key, (2,))
     mean = parameter(mean, dims, dtype)
     spread = mean * normal_floats(keys[0], dims, dtype) ** 2
@@ -197,8 +197,8 @@ def multivariate_normal(
 ) -> Array:
     """Multivariate normal vectors, along a last axis, with a given mean and covariance matrix.
 
-    `method` is how the square root of the matrix is computed: 'cholesky', the fastest, needs a positive definite
-    matrix; 'eigh' and 'svd' also accept singular ones. The dtype is that of the parameters if none is given.
+    `method` selects the square root of the matrix: 'cholesky', the fastest, needs a positive definite matrix; 'eigh'
+    and 'svd' also accept singular ones. The default dtype is that of the parameters.
 
     >>> from atled import random
     >>> import atled.numpy as jnp

@@ -23,7 +23,7 @@ _DOUBLE = np.dtype(float)
 
 @functools.cache
 def _bernoulli_numbers(n: int) -> tuple[float, ...]:
-    """Computed from tangent numbers, which are integers (R. P. Brent and D. Harvey, 2013)."""
+    """The Bernoulli numbers up to n, from tangent numbers, which are integers (R. P. Brent and D. Harvey, 2013)."""
     count = n // 2 + 1
     tangents = [0, 1, *[math.factorial(k) for k in range(1, count)]]
     for k in range(2, count + 1):
@@ -59,7 +59,7 @@ def bernoulli(n: int) -> Array:
 
 
 def _bessel_down(z: Any, v: int, start: int) -> Any:
-    """J of orders 0 to v, by downward recurrence from an order where it is negligible; normalized by their sum."""
+    """J of orders 0 to v, by downward recurrence from an order where J is negligible; J0 + 2 (J2 + J4 + ...) is 1."""
 
     def step(i: Any, state: Any) -> Any:
         above, here, total, by_order = state
@@ -80,7 +80,7 @@ def _bessel_down(z: Any, v: int, start: int) -> Any:
 
 
 def _bessel_up(z: Any, v: int) -> Any:
-    """J of orders 0 to v, for z larger than v: Hankel's asymptotic series, and the upward recurrence."""
+    """J of orders 0 to v, for z larger than v: orders 0 and 1 by Hankel's asymptotic series, then upward recurrence."""
     first = []
     for order in (0, 1):
         p, q, term = jnp.ones_like(z), jnp.zeros_like(z), jnp.ones_like(z)
@@ -89,7 +89,7 @@ def _bessel_up(z: Any, v: int) -> Any:
             sign = (-1) ** (k // 2)
             p, q = (p + sign * term, q) if k % 2 == 0 else (p, q + sign * term)
         sine, cosine = jnp.sin(z), jnp.cos(z)
-        # cos and sin of z - order pi / 2 - pi / 4
+        # sqrt(2) times the cosine and sine of z - order pi / 2 - pi / 4
         c = (cosine + sine) if order == 0 else (sine - cosine)
         s = (sine - cosine) if order == 0 else -(sine + cosine)
         first.append((p * c - q * s) / jnp.sqrt(math.pi * z))
@@ -100,7 +100,7 @@ def _bessel_up(z: Any, v: int) -> Any:
 
 @functools.cache
 def _bessel(v: int) -> Any:
-    """The function that gives J of orders 0 to v, with its derivative."""
+    """A function of z that returns J of orders 0 to v, with a custom derivative."""
 
     @custom_jvp
     def bessel(z: Any) -> Any:
@@ -129,7 +129,7 @@ def _bessel(v: int) -> Any:
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions of the first kind of orders 0 to v, stacked along a new first axis.
 
-    The number of steps follows from v; `n_iter` has no effect and is accepted for compatibility.
+    The number of steps depends on v; `n_iter` has no effect and is accepted for compatibility.
 
     >>> [round(float(x), 3) for x in bessel_jn(jnp.array([1.0]), v=2).ravel()]
     [0.765, 0.44, 0.115]
@@ -158,7 +158,7 @@ def _sph_harm(n: Any, m: Any, theta: Any, phi: Any, top: int) -> Any:
     n, order = jnp.minimum(n, top), jnp.abs(m)
     x, side = jnp.cos(theta), jnp.sin(theta)
 
-    def step(k: Any, state: Any) -> Any:  # first along the diagonal up to degree m, then up in degree
+    def step(k: Any, state: Any) -> Any:  # raises degree and order up to m, then the degree alone
         before, here = state
         is_diagonal = k <= order
         diagonal = -here * side * jnp.sqrt((2 * k + 1) / (2 * k))

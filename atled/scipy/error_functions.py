@@ -72,7 +72,7 @@ _FAR = (
 
 
 def _quantile(middle: Any, tail: Any) -> Any:
-    """The normal quantile at 1/2 + middle, where tail, the smaller of that and its complement, is given exactly."""
+    """The normal quantile at p = 1/2 + middle; tail is min(p, 1 - p), without the cancellation of 1/2 - abs(middle)."""
     ratio = lambda x, c: ew.div(polynomial(x, c[0]), polynomial(x, c[1]))  # noqa: E731
     is_near = ew.le(elementary.absolute(middle), 0.425)
     q = ew.select(is_near, middle, value(middle, 0))
@@ -85,7 +85,7 @@ def _quantile(middle: Any, tail: Any) -> Any:
     far = ratio(ew.sub(ew.select(is_far, r, value(r, 5)), 5.0), _FAR)
     size = ew.select(is_far, far, outside)
     is_end = ew.eq(tail, 0)
-    # the result is infinite there, and so is its slope
+    # at tail = 0 the result and its derivative are infinite
     pole = ew.neg(elementary.log(ew.select(is_end, tail, value(tail, 1))))
     size = ew.select(is_end, pole, ew.select(is_inside, size, value(size, np.nan)))
     out = ew.select(ew.lt(middle, 0), ew.neg(size), size)

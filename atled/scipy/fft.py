@@ -38,8 +38,8 @@ def _first(x: Any) -> Any:
 
 
 def _second(x: Any) -> Any:
-    # the even elements and then the odd ones backwards: J. Makhoul, A fast cosine transform in one and two
-    # dimensions (1980); the other half of the frequencies is in the imaginary parts
+    # one FFT of the even elements followed by the odd ones in reverse: J. Makhoul, A fast cosine transform in one and
+    # two dimensions (1980); the imaginary parts give the second half of the frequencies
     n = type_of(x).shape[-1]
     mixed = jnp.concatenate([x[..., ::2], jnp.flip(x[..., 1::2], axis=-1)], axis=-1)
     z = 2 * jnp.fft.rfft(mixed) * _turn(n // 2 + 1, 0.0, math.pi / (2 * n), type_of(x).dtype)
@@ -68,7 +68,7 @@ _KINDS = {1: _first, 2: _second, 3: _third, 4: _fourth}
 
 
 def _ends(n: int, first: float, last: float, dtype: Any) -> Any:
-    """A vector of ones, with other factors at both ends."""
+    """A vector of n ones, with its first element multiplied by `first` and its last by `last`."""
     out = np.ones(n)
     out[0] *= first
     out[-1] *= last
@@ -76,7 +76,7 @@ def _ends(n: int, first: float, last: float, dtype: Any) -> Any:
 
 
 def _scaled(x: Any, kind: int, norm: str | None) -> Any:
-    """A normalized transform of the last axis."""
+    """The cosine transform `kind` of the last axis, scaled as `norm` says."""
     n, dtype = type_of(x).shape[-1], type_of(x).dtype
     count = 2 * (n - 1) if kind == 1 else 2 * n
     root = math.sqrt(2)
@@ -113,7 +113,7 @@ def _transform(
 
 
 def _call(name: str, x: Any, type: int, s: Any, axes: Any, norm: Any) -> Any:
-    """The validated arguments of a public function."""
+    """`_transform` for the arguments of a public function, after checks."""
     if type not in _KINDS:
         raise ValueError(f"{name}: the type is 1, 2, 3 or 4; got {type!r}.")
     if norm not in _OPPOSITE:

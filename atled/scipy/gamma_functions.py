@@ -48,9 +48,9 @@ def _positive_gamma(x: Any) -> Any:
     """The gamma function of positive numbers, by Stirling's formula; x below 8 is first shifted by 8."""
     is_low = ew.lt(x, 8)
     shift = ew.select(is_low, value(x, 8), value(x, 0))
-    z = ew.maximum(ew.add(x, shift), value(x, 0))  # the compiler would simplify a plain sum away
+    z = ew.maximum(ew.add(x, shift), value(x, 0))  # XLA would simplify (x + shift) - shift to x below
     lost = ew.mul(ew.sub(x, ew.sub(z, shift)), elementary.log(z))
-    # as two factors, so that nothing overflows before the result does
+    # two equal factors of a power, which overflow only if the result does
     root = elementary.pow(z, ew.mul(ew.sub(z, 0.5), 0.5))
     series = ew.div(polynomial(ew.div(1, ew.mul(z, z)), STIRLING), z)
     more = ew.mul(ew.mul(elementary.exp(series), ew.add(lost, 1)), math.sqrt(2 * math.pi))
@@ -62,7 +62,7 @@ def _positive_gamma(x: Any) -> Any:
 
 
 def _sine_of_turns(x: Any) -> Any:
-    """sin(pi x), exact for large x."""
+    """sin(pi x), accurate for large x, which is reduced to its distance from the nearest integer first."""
     whole = bind(ew.StopGradient(), elementary.round_even(x))
     half = ew.mul(whole, 0.5)
     is_odd = ew.ne(elementary.floor(half), half)
@@ -84,7 +84,7 @@ def gamma(x: ArrayLike) -> Array:
 
 def _gamma(x: Any) -> Any:
     size = elementary.absolute(x)
-    limit = value(x, 172.5)  # above the largest operand with a finite result; NaN and infinity are handled separately
+    limit = value(x, 172.5)  # larger operands overflow; NaN and infinity are handled separately
     is_large, is_zero = ew.gt(size, limit), ew.eq(x, 0)
     high = _positive_gamma(ew.select(is_large, limit, ew.select(is_zero, value(x, 1), size)))
     high = ew.select(is_large, value(x, np.inf), high)
@@ -98,7 +98,7 @@ def _gamma(x: Any) -> Any:
 
 @library_function
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of the gamma function; NaN at its poles, except at zero, where it is the sign of that zero.
+    """The sign of the gamma function; NaN at its poles, except at 0.0 and -0.0, where it is 1 and -1.
 
     >>> import atled.numpy as jnp
     >>> gammasgn(jnp.array([-1.5, -0.5, 2.0]))
@@ -155,7 +155,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
 @library_function
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
-    """The sum of (k + q)**-x over k from 0 on, for x > 1; q is 1 by default. Differentiable with respect to q.
+    """The sum of (k + q)**-x over k = 0, 1, 2, ... for x > 1; q is 1 by default. Differentiable with respect to q.
 
     >>> round(float(zeta(2.0)), 3), round(float(zeta(2.0, 2.0)), 3)
     (1.645, 0.645)
@@ -170,7 +170,7 @@ def _stirling(x: Any) -> Any:
 
 
 def _stirling_fall(x: Any, y: Any) -> Any:
-    """_stirling(y) - _stirling(x + y), exact for small x: a divided difference."""
+    """_stirling(y) - _stirling(x + y) as a divided difference, accurate for small x."""
     u, v = ew.div(1, ew.add(x, y)), ew.div(1, y)
     p, q = ew.mul(u, u), ew.mul(v, v)
     value: Any = STIRLING[-1]
@@ -184,13 +184,13 @@ def _betaln(a: Any, b: Any) -> Any:
     is_first = ew.le(a, b)
     low, high = ew.select(is_first, a, b), ew.select(is_first, b, a)
     plain = ew.sub(ew.add(ops.lgamma(low), ops.lgamma(high)), ops.lgamma(ew.add(low, high)))
-    # large or almost equal logarithms must not be subtracted numerically: their leading terms are cancelled by hand
+    # subtracting large or almost equal logarithms would cancel: their leading terms are removed analytically
     is_tiny = all_of(ew.gt(low, 0), ew.lt(low, 0.1), ew.lt(high, 8))
     is_large = ew.logical_or(all_of(ew.gt(low, 0), ew.ge(high, 8)), is_tiny)
     x = ew.select(is_large, low, value(low, 8))
     y = ew.select(is_large, high, value(low, 8))
     steps: Any = value(low, 1)
-    for i in range(8):  # gamma(x + y) / gamma(y), with y shifted by 8
+    for i in range(8):  # gamma(x + y) / gamma(y) for tiny x: y is shifted by 8
         start = ew.add(ew.select(is_tiny, high, value(high, 1)), i)
         steps = ew.mul(steps, ew.add(ew.div(ew.select(is_tiny, low, value(low, 0)), start), 1))
     y = ew.select(is_tiny, ew.add(y, 8), y)
@@ -207,7 +207,7 @@ def _betaln(a: Any, b: Any) -> Any:
 
 
 def _betaln_of_negative(low: Any, high: Any) -> Any:
-    """The same where `low` is negative and the sum is large: gamma(high) / gamma(low + high) as one logarithm."""
+    """betaln for negative `low` and low + high >= 8: log(gamma(high) / gamma(low + high)) as one expression."""
     is_here = all_of(ew.lt(low, 0), ew.ge(ew.add(low, high), 8))
     x, y = ew.select(is_here, ew.neg(low), value(low, 1)), ew.select(is_here, ew.add(low, high), value(low, 8))
     fall = ew.sub(_stirling_fall(x, y), ew.mul(ew.sub(y, 0.5), elementary.log1p(ew.div(x, y))))
@@ -218,8 +218,8 @@ def _betaln_of_negative(low: Any, high: Any) -> Any:
 def _betaln_everywhere(a: Any, b: Any) -> tuple[Any, Any]:
     """The logarithm of the magnitude of the beta function, and its sign, as SciPy defines both at poles.
 
-    At zero and negative integers, the function is infinite unless the other operand is a positive integer, not larger
-    in magnitude: the poles of two gamma functions cancel then.
+    At zero and negative integers, the function is infinite unless the other operand is a positive integer that is not
+    larger in magnitude: then the poles of gamma(a) or gamma(b) and of gamma(a + b) cancel.
     """
     turns = all_of(_is_pole(b), ew.logical_not(_is_pole(a)))
     a, b = ew.select(turns, b, a), ew.select(turns, a, b)
@@ -233,7 +233,7 @@ def _betaln_everywhere(a: Any, b: Any) -> tuple[Any, Any]:
     first = ew.select(is_usual, a, ew.select(is_finite, rest, value(a, 1)))
     second = ew.select(ew.logical_or(is_usual, is_finite), b, value(b, 1))
     log = ew.select(ew.logical_or(is_usual, is_finite), _betaln(first, second), value(a, np.inf))
-    other = ew.select(ew.eq(a, value(a, np.inf)), b, a)  # of which the function of infinity is 1 / infinity**other
+    other = ew.select(ew.eq(a, value(a, np.inf)), b, a)  # beta(inf, other) is 1 / inf**other
     end = ew.select(ew.gt(other, 0), value(a, -np.inf), value(a, np.inf))
     log = ew.select(is_endless, end, log)
     half = ew.mul(b, 0.5)
@@ -265,7 +265,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
 @library_function
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """gamma(a) gamma(b) / gamma(a + b), also where these are infinite.
+    """gamma(a) gamma(b) / gamma(a + b), also where the gamma functions are infinite.
 
     >>> round(float(beta(2.0, 3.0) * 12), 3)
     1.0

@@ -1,7 +1,7 @@
 """Hypergeometric functions of real numbers, and the ratio of gamma functions.
 
-Series are summed until all elements have converged, by a bound on their terms that is never zero by chance, so that
-derivatives with respect to the parameters converge, too. Everything is computed in double precision.
+A series ends when a bound of its terms is negligible for all elements. The bound is not zero where a term happens to be
+zero, so derivatives with respect to the parameters converge, too. All functions are computed in double precision.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _is_pole(x: Any) -> Any:
 
 
 def _log_ratio(x: Any, y: Any, gap: Any) -> tuple[Any, Any]:
-    """gamma(x) / gamma(y) for positive x and y, whose difference is given exactly, as a factor and a logarithm."""
+    """gamma(x) / gamma(y) for positive x and y, as a factor and a logarithm; `gap` is x - y without rounding error."""
     shift = 8
     p, q = jnp.where(x < 12, x + shift, x), jnp.where(y < 12, y + shift, y)
     factor: Any = 1.0
@@ -59,14 +59,14 @@ def _sine(x: Any) -> Any:
 def _poch(z: Any, m: Any) -> Any:
     end = z + m
     falls, ends_low = z < 0.5, end < 0.5
-    # below 1/2, gamma(x) is pi / (sin(pi x) gamma(1 - x))
+    # operands below 1/2: gamma(x) = pi / (sin(pi x) gamma(1 - x))
     top = jnp.where(ends_low, jnp.where(falls, 1 - z, 1), jnp.where(falls, 1, end))
     low = jnp.where(ends_low, jnp.where(falls, 1 - end, 1), jnp.where(falls, 1, z))
     is_mixed = falls != ends_low
     factor, log = _log_ratio(top, low, jnp.where(is_mixed, 0, m))
     one_sided = jnp.where(falls & ~ends_low, 1 - z, jnp.where(ends_low & ~falls, 1 - end, 1))
     other = jnp.where(falls & ~ends_low, end, jnp.where(ends_low & ~falls, z, 1))
-    # only one of the two is below 1/2: gamma(end) gamma(1 - z) sin(pi z) / pi, or its counterpart
+    # z < 1/2 <= end: gamma(end) gamma(1 - z) sin(pi z) / pi; end < 1/2 <= z: its reciprocal with z and end exchanged
     first, first_log = _log_ratio(one_sided, jnp.ones_like(z), one_sided - 1)
     second, second_log = _log_ratio(other, jnp.ones_like(z), other - 1)
     product, product_log = first * second, first_log + second_log
@@ -86,11 +86,11 @@ def _poch(z: Any, m: Any) -> Any:
 
 
 def _poch_everywhere(z: Any, m: Any) -> Any:
-    """The same for infinite operands, as limits."""
+    """`_poch`, and its limits where operands are infinite."""
     has_end, is_far = jnp.isinf(z), jnp.isinf(z) | jnp.isinf(m)
     inside = _poch(jnp.where(is_far, 1, z), jnp.where(is_far, 0, m))
     odd = jnp.floor(m / 2) * 2 != m
-    power = jnp.where(m > 0, np.inf, jnp.where(m == 0, 1.0, 0.0))  # of |z| ** m
+    power = jnp.where(m > 0, np.inf, jnp.where(m == 0, 1.0, 0.0))  # the limit of |z| ** m
     of_z = jnp.where(z > 0, power, jnp.where(m == jnp.floor(m), jnp.where(odd, -power, power), np.nan))
     of_z = jnp.where((z < 0) & jnp.isinf(m), np.nan, of_z)
     of_m = jnp.where(_is_pole(z), 0.0, jnp.where(m > 0, np.inf * gammasgn(z), np.nan))
@@ -100,7 +100,7 @@ def _poch_everywhere(z: Any, m: Any) -> Any:
 
 @library_function
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
-    """gamma(z + m) / gamma(z), also where both are infinite.
+    """gamma(z + m) / gamma(z), also where both gamma functions are infinite.
 
     >>> round(float(poch(3.0, 2.0)), 3)
     12.0
@@ -112,9 +112,9 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 
 
 def _series(tops: list[Any], low: Any, x: Any, first: Any) -> Any:
-    """The sum of first * (top)_k ... / ((low)_k k!) x**k."""
+    """`first` times the sum of x**k (tops[0])_k (tops[1])_k ... / ((low)_k k!) over k, with rising factorials (a)_k."""
     sizes = [stop_gradient(v) for v in (*tops, low, x)]
-    # the index of the first term from which a small term means convergence
+    # up to this index, where a parameter + k is not positive, a small term does not mean convergence
     least = jnp.max(-functools.reduce(jnp.minimum, sizes[:-1]), initial=0)
 
     def goes_on(state: Any) -> Any:
@@ -123,7 +123,7 @@ def _series(tops: list[Any], low: Any, x: Any, first: Any) -> Any:
 
     def step(state: Any) -> Any:
         k, term, total, bound = state
-        below = jnp.where(low + k == 0, 1, low + k)  # a polynomial ends earlier
+        below = jnp.where(low + k == 0, 1, low + k)  # only after the end of a polynomial
         term = term * (math.prod([t + k for t in tops]) * x) / (below * (k + 1))
         growth = math.prod([jnp.maximum(jnp.abs(t + k), 1) for t in sizes[:-2]]) * jnp.abs(sizes[-1])
         return k + 1, term, total + term, bound * growth / (jnp.abs(stop_gradient(below)) * (k + 1))
@@ -181,7 +181,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 
 def _towards_one(a: Any, b: Any, c: Any, rest: Any) -> Any:
-    """2F1 at 1 - rest for rest below 1/2: Taylor series of its differential equation, each step halfway to the pole."""
+    """2F1 at 1 - rest for rest below 1/2: Taylor series of its differential equation, in steps halfway to the pole."""
     half = jnp.full_like(rest, 0.5)
     start = _series([a, b], c, half, jnp.ones_like(rest))
     slope = a * b / c * _series([a + 1, b + 1], c + 1, half, jnp.ones_like(rest))
@@ -194,7 +194,7 @@ def _towards_one(a: Any, b: Any, c: Any, rest: Any) -> Any:
         at = 1 - left
 
         def term(n: Any, inner: Any) -> Any:
-            u, v, total, rise = inner  # coefficients n and n + 1, times powers of the step
+            u, v, total, rise = inner  # Taylor coefficients n and n + 1, times powers of the step
             w = -(n + 1) * ((2 * left - 1) * n + c - (a + b + 1) * at) * v * step + (n + a) * (n + b) * u * step * step
             w = w / (at * left * (n + 2) * (n + 1))
             return v, w, total + w, rise + (n + 2) * w
@@ -207,7 +207,7 @@ def _towards_one(a: Any, b: Any, c: Any, rest: Any) -> Any:
 
 
 def _at_one(a: Any, b: Any, c: Any) -> Any:
-    """Gauss's sum; infinite unless c > a + b, with the sign of gamma(c) gamma(a) gamma(b)."""
+    """2F1 at x = 1: Gauss's sum if c > a + b, else infinity with the sign of gamma(c) gamma(a) gamma(b)."""
     excess = c - a - b
     fits = excess > 0
     safe = jnp.where(fits, excess, 1)
@@ -228,7 +228,7 @@ class Hyp2f1(Looped):
         is_end = (x == 1) & ~is_finite
         is_safe = ~(is_nan | is_bad | is_beyond | is_end)
         p, q, r, s = (jnp.where(is_safe, v, w) for v, w in ((a, 1), (b, 1), (c, 2), (x, 0)))
-        # Euler's transformation, where it gives a polynomial, and Pfaff's below zero
+        # Euler's transformation if the result is a polynomial, else Pfaff's for negative x
         is_short = (p == r) | (q == r) | ((_is_pole(r - p) | _is_pole(r - q)) & ~is_finite)
         turned = (s < 0) & ~is_finite & ~is_short
         power = jnp.where(is_short, r - p - q, jnp.where(turned, -p, 0))

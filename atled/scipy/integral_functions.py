@@ -1,7 +1,7 @@
-"""Integrals without a closed form: exponential, sine and cosine, Fresnel's, Dawson's, Owen's; the Faddeeva function.
+"""The exponential, sine and cosine integrals; Fresnel's, Dawson's and Owen's functions; `wofz` and `spence`.
 
-All are computed in double precision and returned in the dtype of their operands, so that tails and derivatives are
-accurate to the last digits. Where the derivative is an elementary function, that function is used.
+All are computed in double precision and returned in the dtype of their operands: tails and derivatives are accurate to
+the last digits. If the derivative is an elementary function, it is computed by its formula.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DOUBLE = np.dtype(float)
 
 
 def _expn_near(n: Any, x: Any) -> Any:
-    """The power series of E_n, for x up to 2; one of its terms has a logarithm."""
+    """E_n for x up to 2, by its power series, in which the term of power n - 1 has a logarithm."""
 
     def step(m: Any, state: Any) -> Any:
         term, harmonic, total = state
@@ -46,7 +46,7 @@ def _expn_near(n: Any, x: Any) -> Any:
 
 
 def _expn_far(n: Any, x: Any) -> Any:
-    """The continued fraction of E_n, for x >= 2."""
+    """E_n for x >= 2, by its continued fraction."""
 
     def step(j: Any, f: Any) -> Any:
         i = 50 - j
@@ -56,7 +56,7 @@ def _expn_far(n: Any, x: Any) -> Any:
 
 
 class Expn(Looped):
-    """The exponential integral of integer order n."""
+    """The exponential integral E_n of integer order n."""
 
     def compute(self, n: Any, x: Any) -> Any:
         is_zero = n == 0
@@ -102,12 +102,12 @@ def exp1(x: ArrayLike) -> Array:
 _ROOT, _AT_ROOT = (
     0.3725074107813666,
     -5.1196989365556847e-17,
-)  # the zero of the exponential integral, rounded, and the value there
+)  # the zero of Ei, rounded, and the value of Ei at the rounded zero
 
 
 def _expi_at_root(x: Any) -> Any:
     gap = x - _ROOT
-    power, total = gap, gap  # x**k - root**k, from one power to the next
+    power, total = gap, gap  # power is x**k - root**k
     for k in range(2, 20):
         power = x * power + _ROOT ** (k - 1) * gap
         total = total + power / (k * math.factorial(k))
@@ -156,7 +156,7 @@ def expi(x: ArrayLike) -> Array:
 
 
 def _sine_cosine(x: Any) -> tuple[Any, Any]:
-    """Si and Ci of positive numbers."""
+    """Si(x) and Ci(x) for positive x."""
     is_far = x > 4
     z = jnp.where(is_far, x, 4) * 1j
 
@@ -164,12 +164,12 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
         i = 60 - j
         return z + (2 * i - 1) - i * i / f
 
-    tail = jnp.exp(-z) / repeat(step, 60, z + 121, 0, _DOUBLE)  # E_1 of an imaginary number
+    tail = jnp.exp(-z) / repeat(step, 60, z + 121, 0, _DOUBLE)  # E_1(i x)
     at = jnp.where(is_far, 1, x)
 
     def term(k: Any, state: Any) -> Any:
         power, si, ci = state
-        even = power * at / (2 * k)  # of x**(2k) / (2k)!
+        even = power * at / (2 * k)  # x**(2k) / (2k)!
         odd = even * at / (2 * k + 1)
         sign = -1.0
         return sign * odd, si + sign * odd / (2 * k + 1), ci + sign * even / (2 * k)
@@ -220,7 +220,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
 # -- the Faddeeva function and its relatives --------------------------------------------------------------------------
 
-# The trapezoidal rule and the midpoint rule, corrected for the poles of the integrand:
+# The Faddeeva function by the trapezoidal or the midpoint rule, corrected for the poles of the integrand:
 # M. Al Azah and S. N. Chandler-Wilde, SIAM Journal on Numerical Analysis 59 (2021)
 _NODES = 11
 _STEP = math.sqrt(math.pi / (_NODES + 1))
@@ -236,7 +236,7 @@ def _faddeeva(z: Any) -> Any:
     turn = x / _STEP - jnp.floor(x / _STEP)
     is_plain = y >= jnp.maximum(x, math.pi / _STEP)
     is_trapezoid = ~is_plain & (y < x) & (turn >= 0.25) & (turn <= 0.75)
-    # 8j is a safe placeholder for the rule that is not selected: its nodes are poles
+    # 8j replaces z in the rule that is not selected, whose nodes are poles
     one, other = jnp.where(is_trapezoid, 8j, z), jnp.where(is_trapezoid, z, 8j)
     middle = _sum_over_nodes(one * one, (np.arange(_NODES + 1) + 0.5) * _STEP)
     ends = 0.5 / (other * other) + _sum_over_nodes(other * other, np.arange(1, _NODES + 1) * _STEP)
@@ -271,7 +271,7 @@ def _dawson(x: Any) -> Any:
     is_small, is_far = size < 0.3, size > 1e9
     at = jnp.where(is_small | is_far, 1, size)
     turn = at / _STEP - jnp.round(at / _STEP)
-    is_middle = jnp.abs(turn) <= 0.25  # far from the nodes of the midpoint rule
+    is_middle = jnp.abs(turn) <= 0.25  # selects the midpoint rule: x is far from its nodes
     one, other = jnp.where(is_middle, at, 4 * _STEP), jnp.where(is_middle, 1.5 * _STEP, at)
     middle = one * _sum_over_nodes(one * one, (np.arange(_NODES + 1) + 0.5) * _STEP)
     ends = 0.5 / other + other * _sum_over_nodes(other * other, np.arange(1, _NODES + 1) * _STEP)
@@ -300,7 +300,7 @@ def dawsn(x: ArrayLike) -> Array:
 
 
 def _quarter_turns(x: Any) -> Any:
-    """pi x**2 / 2, modulo 2 pi."""
+    """pi x**2 / 2 reduced modulo 2 pi, without the rounding error of x**2."""
     return math.pi / 2 * sum([v - 4 * jnp.round(v / 4) for v in exact_product(x, x)])
 
 
@@ -395,7 +395,7 @@ class OwensT(Looped):
 
 @library_function
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
-    """The probability that X > h and 0 < Y < a X, for X and Y of the standard normal distribution.
+    """The probability that X > h and 0 < Y < a X, for independent standard normal X and Y.
 
     >>> round(float(owens_t(0.0, 1.0)), 3)
     0.125
@@ -403,7 +403,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     return bind(OwensT((0, 0)), *real_operands("owens_t", h, a))
 
 
-# Bernoulli numbers divided by factorials: B[2k] / (2k + 1)!
+# B[2k] / (2k + 1)! for k = 1, 2, ..., with Bernoulli numbers B
 _DILOGARITHM = (
     1 / 36, -1 / 3600, 1 / 211680, -1 / 10886400, 1.8978869988971e-9, -4.0647616451442256e-11,
     8.921691020456452e-13, -1.9939295860721074e-14, 4.518980029619918e-16, -1.0356517612181247e-17,
@@ -411,7 +411,7 @@ _DILOGARITHM = (
 
 
 def _dilogarithm(log: Any) -> Any:
-    """Li2(u) in powers of -log(1 - u)."""
+    """The dilogarithm Li2(u) as a series in powers of log = -log(1 - u)."""
     square = log * log
     return log - square / 4 + log * square * polynomial(square, _DILOGARITHM)
 

@@ -1,4 +1,4 @@
-"""SciPy's interpolation on a grid whose axes are vectors of coordinates."""
+"""SciPy's `RegularGridInterpolator`, for values on a grid whose axes are vectors of coordinates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __dir__ = __all__.copy
 
 
 def _points(xi: Any, count: int) -> Any:
-    """Points with their coordinates on the last axis; a tuple has one array for each coordinate."""
+    """Points with their `count` coordinates on the last axis; a tuple xi holds one array for each coordinate."""
     if isinstance(xi, tuple) and len(xi) == 1:
         xi = xi[0]
     if isinstance(xi, tuple):
@@ -34,7 +34,7 @@ def _points(xi: Any, count: int) -> Any:
 
 @library_function(static=("method",))
 def _interpolated(grid: list[Any], values: Any, fill: Any, x: Any, method: str) -> Any:
-    """Values at points [..., axis]: a weighted mean over the corners of the cell that a point is in."""
+    """Values at points [..., axis]: the weighted mean over the corners of the cell around each point."""
     n = len(grid)
     v = type_of(values)
     x, *axes = promote_inexact("RegularGridInterpolator", x, *grid)
@@ -58,7 +58,7 @@ def _interpolated(grid: list[Any], values: Any, fill: Any, x: Any, method: str) 
         for _, weight in corner:
             term = term if weight is None else term * cast(spread(weight), dtypes.real_part(v.dtype))
         out = out + term
-    if method == "nearest":  # a point that is NaN gets the value NaN
+    if method == "nearest":  # points with a NaN coordinate get the value NaN
         out = jnp.where(spread(jnp.any(jnp.isnan(x), axis=-1)), cast(np.nan, v.dtype), out)
     return out if fill is None else jnp.where(spread(is_outside), cast(fill, v.dtype), out)
 
@@ -66,9 +66,9 @@ def _interpolated(grid: list[Any], values: Any, fill: Any, x: Any, method: str) 
 class RegularGridInterpolator:
     """Interpolates values on a grid: linearly in each coordinate ("linear"), or by the nearest value ("nearest").
 
-    `points` has the ascending coordinates along each axis; extra trailing axes of `values` appear in the results.
-    Outside of the grid the result is `fill_value`, or extrapolated linearly if that is None. With `bounds_error`,
-    points outside raise an error; this is not possible under `jit`.
+    `points` holds the ascending coordinates along each axis; results have the extra trailing axes of `values`.
+    Outside of the grid the result is `fill_value`; if that is None, it is extrapolated. With `bounds_error`, points
+    outside raise an error, which needs concrete points.
 
     >>> import atled.numpy as jnp
     >>> f = RegularGridInterpolator((jnp.array([0.0, 1.0]), jnp.array([0.0, 2.0])), jnp.array([[0.0, 2.0], [1.0, 3.0]]))
@@ -86,7 +86,7 @@ class RegularGridInterpolator:
         self.grid = tuple([asarray(p) for p in points])
         self.values, self.fill_value = values, fill_value
         if len(self.grid) > v.ndim:
-            raise ValueError(f"RegularGridInterpolator: there are {len(self.grid)} axes of points, but values are {v}.")
+            raise ValueError(f"RegularGridInterpolator: values must have at least {len(self.grid)} axes; got {v}.")
         for i, p in enumerate(self.grid):
             if type_of(p).ndim != 1 or type_of(p).size != v.shape[i] or not v.shape[i]:
                 raise ValueError(
@@ -95,7 +95,7 @@ class RegularGridInterpolator:
                 )
         if fill_value is not None and operand_type("RegularGridInterpolator", fill_value).kind == "c" != v.kind:
             raise ValueError(
-                f"RegularGridInterpolator: fill_value must be compatible with {v}; got {type_of(fill_value)}."
+                f"RegularGridInterpolator: fill_value must be real for values {v}; got {type_of(fill_value)}."
             )
 
     def __call__(self, xi: Any, method: str | None = None) -> Any:

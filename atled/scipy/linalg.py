@@ -65,7 +65,7 @@ _INT = dtypes.int32
 
 
 def _columns(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
-    """Matrices and right-hand sides with the same leading axes; a single vector becomes a column."""
+    """Matrices and right-hand sides with broadcast leading axes, and whether b was a vector, which becomes a column."""
     t = type_of(b)
     is_vector = t.ndim == 1
     if t.ndim == 0 or t.shape[-1 if is_vector else -2] != type_of(a).shape[-2]:
@@ -131,7 +131,7 @@ def solve_triangular(
 
 
 def _solve_by_root(root: Any, b: Any, lower: bool) -> Any:
-    """x such that L L* x = b, or U* U x = b."""
+    """x such that L L* x = b if `lower`, else U* U x = b, for a Cholesky factor `root`."""
     y = triangular_solve(root, b, left=True, lower=lower, form="N" if lower else "C")
     return triangular_solve(root, y, left=True, lower=lower, form="C" if lower else "N")
 
@@ -154,7 +154,7 @@ def solve(
 ) -> Array:  # fmt: skip
     """x such that a x = b; with `assume_a="pos"` by Cholesky decomposition of the triangle that `lower` selects.
 
-    SciPy's other assumptions ("sym", "her") are accepted and have no effect.
+    SciPy's other values of `assume_a` ("sym", "her") are accepted and have no effect.
 
     >>> solve(asarray([[2.0, 0.0], [1.0, 1.0]]), asarray([2.0, 3.0])).round()
     Array([1., 2.], dtype=float32)
@@ -234,7 +234,7 @@ def _lu(a: Any, permute_l: bool) -> Any:
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
-    """P, L and U with P L U = a, or P L and U; L has a unit diagonal.
+    """P, L and U with P L U = a, or with `permute_l` the product P L and U; L has a unit diagonal.
 
     >>> p, l, u = lu(asarray([[1.0, 3.0], [2.0, 4.0]]))
     >>> l, u
@@ -253,7 +253,7 @@ def _lu_factor(a: Any) -> tuple[Any, Any]:
 
 
 def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
-    """L and U packed in one matrix, and the pivot rows, for `lu_solve`.
+    """L and U in one matrix, and the pivot rows, for `lu_solve`.
 
     >>> lu_factor(asarray([[1.0, 3.0], [2.0, 4.0]]))
     (Array([[2. , 4. ],
@@ -301,7 +301,7 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """Q and R with Q R = a: square Q ("full"), the fewest columns ("economic"), or the tuple `(R,)` ("r").
+    """Q and R with Q R = a: square Q ("full"), Q with min(m, n) columns ("economic"), or the tuple `(R,)` ("r").
 
     With `pivoting`, also the permutation p with Q R = a[:, p], which makes the diagonal of R decrease in magnitude.
 
@@ -413,13 +413,13 @@ def eigh(
 ) -> Any:  # fmt: skip
     """Eigenvalues, ascending, and eigenvectors of a v = w v, or of a v = w b v with positive definite b.
 
-    Only the triangle that `lower` selects is read, of both a and b.
+    Only the triangles of a and b that `lower` selects are read.
 
     >>> eigh(asarray([[2.0, 1.0], [1.0, 2.0]]), eigvals_only=True).round()
     Array([1., 3.], dtype=float32)
     """
     if type != 1 or eigvals is not None:
-        raise NotImplementedError("eigh: only problems of type 1, and only all eigenvalues at once, are supported.")
+        raise NotImplementedError("eigh: only problems of type 1 are supported, and no eigvals: all are computed.")
     return _eigh(a, b, bool(lower), bool(eigvals_only))
 
 
@@ -451,7 +451,7 @@ def eigh_tridiagonal(
     """Eigenvalues, ascending, and eigenvectors of the Hermitian tridiagonal matrix with diagonal d and superdiagonal e.
 
     With `select="i"`, only those with indices in `select_range`, both ends included. `tol` and `key` have no effect:
-    the computation is by LAPACK, to full precision, and can be differentiated.
+    LAPACK computes all digits, and derivatives are defined.
 
     >>> import atled.numpy as jnp
     >>> eigh_tridiagonal(jnp.array([2.0, 2.0]), jnp.array([1.0]), eigvals_only=True)
@@ -462,19 +462,19 @@ def eigh_tridiagonal(
     if select == "v":
         raise NotImplementedError(
             "eigh_tridiagonal: select='v' is not supported, because the number of results depends on values."
-            "\n  try: select='i', or all of them, and a mask."
+            "\n  try: select='i', or all eigenvalues and a mask."
         )
     first, last = 0, None
     if select == "i":
         if select_range is None or not 0 <= select_range[0] <= select_range[1]:
-            raise ValueError(f"eigh_tridiagonal: select='i' needs a select_range of positions; got {select_range}.")
+            raise ValueError(f"eigh_tridiagonal: select='i' needs a select_range (first, last); got {select_range}.")
         first, last = int(select_range[0]), int(select_range[1])
     return _eigh_tridiagonal(d, e, first, last, bool(eigvals_only))
 
 
 @library_function(static=("output",))
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
-    """The Schur form T and unitary Z with Z T Z* = a; T is triangular, or has 2 x 2 diagonal blocks if it must be real.
+    """The Schur form T and unitary Z with Z T Z* = a; T is triangular, or if real, may have 2 x 2 diagonal blocks.
 
     >>> t, z = schur(asarray([[2.0, 1.0], [1.0, 2.0]]))
     >>> (z @ t @ z.T).round()
@@ -538,7 +538,7 @@ def polar(
 ) -> tuple[Array, Array]:
     """U with orthonormal columns (or rows) and positive semidefinite P with U P = a, or P U = a for side "left".
 
-    It is computed from a singular value decomposition, regardless of `method`.
+    U and P are computed from a singular value decomposition, regardless of `method`.
 
     >>> u, p = polar(asarray([[0.0, -2.0], [3.0, 0.0]]))
     >>> p.round() + 0.0

@@ -1,7 +1,7 @@
-"""A step along a direction that meets the strong Wolfe conditions, found in one loop with one evaluation per iteration.
+"""A line search for the strong Wolfe conditions, as one loop with one evaluation of the function per iteration.
 
-The conditions on values hold up to rounding, those on slopes exactly: close to a minimum, where values no longer
-distinguish points, slopes still do (W. W. Hager and H. Zhang, 2005).
+The condition on values holds up to rounding error, the condition on slopes exactly: close to a minimum, where values
+are equal up to rounding, slopes still differ (W. W. Hager and H. Zhang, 2005).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from atled.core import dtypes
 from atled.core.array import type_of
 from atled.higher_order.while_loop import while_loop
 
-ENOUGH = 1e-4  # required fraction of the decrease predicted by the slope
-FLAT = 0.9  # the fraction of the slope that may remain
-_ROUNDINGS = 8  # how many rounding errors a value may have
+ENOUGH = 1e-4  # the required fraction of the decrease that the slope predicts
+FLAT = 0.9  # the allowed fraction of the initial slope
+_ROUNDINGS = 8  # the assumed error of values, in units of machine epsilon times the value
 
 
 class Point(NamedTuple):
@@ -33,21 +33,21 @@ class Point(NamedTuple):
 class Search(NamedTuple):
     """The state of a search: the best point so far, the other end of the interval, and the last point evaluated."""
 
-    low: Point  # low enough, and still descending
-    high: Point  # the end of the interval, where the value is too high or rising; infinite at first
+    low: Point  # the value is low enough, and the slope negative
+    high: Point  # the value is too high, or the slope not negative; at infinity at first
     last: Point
     is_done: Any
     count: Any
 
 
 def noise(value: Any) -> Any:
-    """How much values close to this one may differ by rounding alone."""
+    """A bound of the rounding error of values close to this one."""
     rounding = float(dtypes.finfo(type_of(value).dtype).eps)
     return _ROUNDINGS * rounding * jnp.abs(value)
 
 
 def _next(search: Search) -> Any:
-    """The next point to try: farther out, or the minimum of an interpolant, not too close to the ends."""
+    """The next point to try: four times as far until `high` is finite, then the minimum of an interpolant."""
     low, high, last = search.low, search.high, search.last
     width = high.at - low.at
     by_slopes = low.at - low.slope * width / (high.slope - low.slope)

@@ -1,7 +1,7 @@
-"""Functions of whole matrices: `expm` by Pade approximants, the others by a Schur form, and the equation A X + X B = C.
+"""Functions of square matrices: `expm` by Pade approximants, others by a Schur form; `solve_sylvester`.
 
-For a triangular matrix, the result is computed column by column: each column solves a triangular system built from the
-columns before it.
+The function of a triangular matrix is computed column by column: each column is the solution of a triangular system
+that depends on the columns before it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _complex_schur(a: Any) -> tuple[Any, Any]:
 
 
 def _diagonal_matrix(v: Any) -> Any:
-    """Square matrices with v on their diagonals."""
+    """Diagonal matrices with v on their diagonals."""
     return jnp.where(jnp.eye(type_of(v).shape[-1], dtype=bool), v[..., None, :], np.zeros((), type_of(v).dtype))
 
 
@@ -48,7 +48,7 @@ def _solved(upper: Any, right: Any) -> Any:
 
 
 def _with_columns(out: Any, column: Callable[[Any, Any], Any]) -> Any:
-    """Fill in the columns of matrices one after another, each by `column(j, matrices so far)`."""
+    """`out` plus columns j = 0, 1, ..., which are `column(j, so_far)` in turn, where `so_far` has the earlier ones."""
     n = type_of(out).shape[-1]
     places = np.arange(n)
 
@@ -84,7 +84,7 @@ def _by_eigenvalues(a: Any, b: Any, c: Any) -> tuple[Any, Any, Any]:
 
 
 def _sylvester(a: Any, b: Any, c: Any, method: str, tol: Any) -> Any:
-    """X with A X + X B = C for matrices of the same dtype; every transform treats it as linear in C."""
+    """X with A X + X B = C for matrices of the same dtype; derivatives use its linearity in C."""
 
     def solve(left: Any, right: Any, y: Any) -> Any:
         if type_of(y).size == 0:
@@ -121,7 +121,7 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
 
 
 def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8) -> Array:  # noqa: N803
-    """X such that A X + X B = C; NaN if eigenvalues of A and -B are closer than `tol`, since no such X may exist.
+    """X such that A X + X B = C; NaN if eigenvalues of A and -B are closer than `tol`: there may be no solution.
 
     The method is "schur", or "eigen", which is faster but needs diagonalizable matrices.
 
@@ -148,7 +148,7 @@ def _root(a: Any) -> Any:
     least = np.asarray(dtypes.finfo(dtypes.real_part(type_of(form).dtype)).tiny, type_of(form).dtype)
 
     def column(j: Any, strict: Any) -> Any:
-        # from U U = T: (U + u_jj) times the part of column j above the diagonal equals that part of T
+        # U U = T, above the diagonal of column j: (U + u_jj) u_j = t_j
         sums = roots + roots[..., j][..., None]
         sums = jnp.where(places < j, jnp.where(sums == 0, least, sums), np.ones((), type_of(form).dtype))
         return _solved(ew.add(strict, _diagonal_matrix(sums)), jnp.where(places < j, form[..., j], zero))
@@ -170,9 +170,9 @@ def _sqrtm(a: Any) -> Any:
 
 
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:  # noqa: N803
-    """X with X X = A whose eigenvalues have no negative real parts. The result is complex.
+    """X with X X = A, as a complex matrix; the eigenvalues of X have no negative real parts.
 
-    It is differentiable where A has no zero eigenvalue.
+    X is differentiable where A has no zero eigenvalue.
 
     >>> import atled.numpy as jnp
     >>> sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real
@@ -180,7 +180,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:  # noqa: N803
            [0., 3.]], dtype=float32)
     """
     if blocksize > 1:
-        raise NotImplementedError(f"sqrtm: there is no blocked version; got blocksize={blocksize}.")
+        raise NotImplementedError(f"sqrtm: the blocked algorithm is not supported; got blocksize={blocksize}.")
     return _sqrtm(A)
 
 
@@ -219,7 +219,7 @@ def _parlett(form: Any, vectors: Any, values: Any) -> tuple[Any, Any]:
 def funm(A: ArrayLike, func: Callable[[Array], ArrayLike], disp: bool = True) -> Any:  # noqa: N803
     """Apply a scalar function to a square matrix; `func` is called once, with all eigenvalues.
 
-    The result is complex. Without `disp`, an estimate of its relative error is also returned; it is large where
+    The result is complex. Without `disp`, an estimate of its relative error is also returned, which is large if
     eigenvalues are close to each other.
 
     >>> import atled.numpy as jnp
@@ -255,7 +255,7 @@ def _rsf2csf(form: Any, vectors: Any) -> tuple[Any, Any]:
     first, last = diagonal(t)[..., :-1], diagonal(t)[..., 1:]
     rounding = float(dtypes.finfo(dtypes.real_part(dtype)).eps)
     is_block = jnp.abs(low) > rounding * (jnp.abs(first) + jnp.abs(last))
-    # of a block [[a, b], [c, d]], (w - d, c) is an eigenvector, for eigenvalue w; the rotation makes it the first axis
+    # (w - d, c) is an eigenvector of a block [[a, b], [c, d]] with eigenvalue w; the rotation makes it the first axis
     half = (first - last) / 2
     beside = jnp.diagonal(t, 1, axis1=-2, axis2=-1)
     moved = half + jnp.sqrt(half * half + beside * low)
@@ -305,7 +305,7 @@ def _sum(terms: Sequence[Any]) -> Any:
 
 
 def _pade(a: Any, c: Sequence[float]) -> tuple[Any, Any]:
-    """The odd and the even part of the numerator at a."""
+    """The odd and the even part of the Pade numerator with coefficients c, at the matrix a."""
     unit = matrices_ops.identity(type_of(a), type_of(a).shape[-1])
     a2 = matmul(a, a)
     a4 = matmul(a2, a2)
@@ -345,7 +345,7 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:  # noqa: N
 
 
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:  # noqa: N803
-    """The exponential of a matrix; NaN if its norm is so large that more than `max_squarings` squarings are needed.
+    """The exponential of a matrix; NaN if the norm of A requires more than `max_squarings` squarings.
 
     >>> import atled.numpy as jnp
     >>> expm(jnp.zeros((2, 2)))

@@ -26,11 +26,11 @@ _MODES = {
 }  # fmt: skip
 # Values of the B-spline of each order at 0, 1 and 2
 _SAMPLES = {2: (6 / 8, 1 / 8), 3: (4 / 6, 1 / 6), 4: (230 / 384, 76 / 384, 1 / 384), 5: (66 / 120, 26 / 120, 1 / 120)}
-_MARGIN = 12  # elements this far outside do not affect coefficients inside
+_MARGIN = 12  # elements farther outside do not affect the coefficients inside
 
 
 def _index(index: Any, n: int, mode: str) -> Any:
-    """The index inside the array that an outside index maps to."""
+    """The index between 0 and n - 1 whose element an index out of bounds reads in a mode."""
     if mode == "wrap":
         return index % n
     if mode == "mirror":
@@ -43,7 +43,7 @@ def _index(index: Any, n: int, mode: str) -> Any:
 
 
 def _coefficients(x: Any, axis: int, order: int, mode: str) -> Any:
-    """The coefficients of the spline through x along an axis: one division in a cosine or Fourier basis."""
+    """The coefficients of the spline through x along an axis, by a division in a cosine or Fourier basis."""
     n = type_of(x).shape[axis]
     if n == 1:
         return x
@@ -65,7 +65,7 @@ def _coefficients(x: Any, axis: int, order: int, mode: str) -> Any:
 
 
 def _weights(share: Any, order: int) -> list[Any]:
-    """The B-splines that are nonzero between two knots, at the fraction `share` of that interval (Cox, de Boor)."""
+    """The values of the nonzero B-splines at the fraction `share` of the interval between two knots (Cox, de Boor)."""
     basis = [jnp.ones_like(share)]
     for p in range(1, order + 1):
         padded = [0, *basis, 0]
@@ -121,8 +121,8 @@ def map_coordinates(
 ) -> Array:
     """The values of an array at coordinates between its elements, by splines of an order from 0 to 5.
 
-    `coordinates` has one array for each axis. Outside, the array has the value `cval` ("constant") or its outermost
-    values ("nearest"), or continues periodically ("wrap") or mirrored: about the centers of the outermost elements
+    `coordinates` has one array for each axis. Outside of its bounds, the array has the value `cval` ("constant") or its
+    outermost values ("nearest"), is repeated ("wrap"), or mirrored about the centers of its outermost elements
     ("mirror") or about their edges ("reflect"). "constant" and "wrap" mean SciPy's "grid-constant" and "grid-wrap".
 
     >>> import atled.numpy as jnp
@@ -140,5 +140,5 @@ def map_coordinates(
             f"map_coordinates: one array of coordinates for each axis is needed; got {len(places)} for {t}."
         )
     if t.size == 0:
-        raise ValueError(f"map_coordinates: there is nothing to interpolate in an empty array; got {t}.")
+        raise ValueError(f"map_coordinates: an empty array has no values to interpolate; got {t}.")
     return _map_coordinates(input, places, cval, int(order), _MODES[mode])

@@ -1,8 +1,8 @@
 """Ordinary differential equations by the Dormand-Prince method, with adaptive step sizes.
 
-A step of order 5 is compared with one of order 4 from the same seven slopes; values between steps are interpolated by a
-polynomial (Hairer, Norsett and Wanner, "Solving ordinary differential equations I", II.4 to II.6). Derivatives follow
-from another equation, for the adjoint, which is solved backwards in time (Chen et al., 2018, appendix C).
+The difference of a step of order 5 and one of order 4 from the same seven slopes estimates the error; values between
+steps are interpolated by a polynomial (Hairer, Norsett and Wanner, "Solving ordinary differential equations I", II.4 to
+II.6). Reverse-mode derivatives solve the adjoint equation backwards in time (Chen et al., 2018, appendix C).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Equation(NamedTuple):
     """The equation y' = f(y, t, *operands) and solver options; the first operands of f are its captured values."""
 
     program: Program
-    closed_over: tuple[Any, ...]  # captured arrays; None stands for a traced one, which is passed as an operand
+    closed_over: tuple[Any, ...]  # captured arrays; None for tracers, which are passed as operands
     rtol: float
     atol: float
     mxstep: float
@@ -86,14 +86,14 @@ class _Equation(NamedTuple):
 def _made(
     f: Callable[..., Any], types: Sequence[ArrayType], settings: tuple[float, ...], name: str
 ) -> tuple[_Equation, list[Any]]:
-    """The equation of a function, and the traced values it closes over, which are its first operands."""
+    """The equation of a function, and the tracers it closes over, which are its first operands."""
     program, captured = record(lambda *operands: [f(*operands)], types, name)
     closed = tuple([None if isinstance(x, Tracer) else x for x in captured])
     return _Equation(program, closed, *settings), [x for x in captured if isinstance(x, Tracer)]
 
 
 def _size(x: Any) -> Any:
-    """The root of the mean of squares."""
+    """The root mean square of x."""
     return jnp.sqrt(jnp.mean(_squares(x)))
 
 
@@ -116,7 +116,7 @@ def _first_step(f: Callable[..., Any], t: Any, y: Any, slope: Any, equation: _Eq
 
 
 def _slopes(f: Callable[..., Any], y: Any, t: Any, step: Any, first: Any) -> tuple[Any, list[Any]]:
-    """The value at the end of a step, and all its slopes; the last slope is the one at the end."""
+    """The value at the end of a step, and the slopes of all stages; the last one is the slope at the end."""
     slopes, end = [first], y
     for share, weights in _SLOPES:
         end = y + (step * _combined(weights, slopes)).astype(y.dtype)
@@ -129,7 +129,7 @@ def _combined(weights: Sequence[float], slopes: Sequence[Any]) -> Any:
 
 
 class _Progress(NamedTuple):
-    """The state of the solver: the last step goes from `start` to `t`, with `pieces` its interpolating polynomial."""
+    """The state of the solver: the last step went from `start` to `t`; `pieces` is its interpolating polynomial."""
 
     y: Any
     slope: Any
@@ -140,7 +140,7 @@ class _Progress(NamedTuple):
 
 
 def _advanced(f: Callable[..., Any], at: _Progress, equation: _Equation) -> _Progress:
-    """One more step, or if its error is too large, a shorter one for the next attempt."""
+    """The state after one more step, or if its error is too large, the old state with a smaller step size."""
     end, slopes = _slopes(f, at.y, at.t, at.step, at.slope)
     error = at.step * _combined(_ERROR, slopes)
     allowed = equation.atol + equation.rtol * jnp.maximum(abs(at.y), abs(end))
@@ -166,7 +166,7 @@ def _between(at: _Progress, t: Any) -> Any:
 
 
 def _integrated(equation: _Equation, y0: Any, times: Any, operands: Sequence[Any]) -> Any:
-    """Values of the solution, at all times."""
+    """The solution at all times, on a new first axis."""
     f = lambda y, t: equation(y, t, operands)  # noqa: E731
 
     def until(at: _Progress, t: Any) -> Any:
@@ -193,7 +193,7 @@ _solved = custom_vjp(_integrated, nondiff_argnums=(0,))
 
 
 def _forward(equation: _Equation, y0: Any, times: Any, operands: Any) -> Any:
-    # the function with the custom rule, so that second derivatives work, too
+    # calls `_solved`, whose custom rule also applies to second derivatives
     ys = _solved(equation, y0, times, operands)
     return ys, (ys, times, operands)
 
@@ -201,7 +201,7 @@ def _forward(equation: _Equation, y0: Any, times: Any, operands: Any) -> Any:
 def _backward(equation: _Equation, residuals: Any, cotangents: Any) -> Any:
     """Solve the adjoint equation from the last time to the first, adding the cotangent of each output time.
 
-    y is recomputed backward between output times.
+    Between output times, y is integrated backward together with its cotangent.
     """
     ys, times, operands = residuals
     kinds = [type_of(x) for x in operands]
@@ -255,7 +255,7 @@ def _checked(y0: Any, t: Any, args: Any) -> None:
             raise TypeError(errors.explained(says, "lambda y, t: f(y, t, x), which closes over it."))
     for x in tree.leaves(y0):
         if not is_array_like(x) or type_of(x).kind not in "fc":
-            says = f"odeint: y0 must be a tree of floating or complex arrays; got {describe(x)}."
+            says = f"odeint: y0 must be a pytree of floating or complex arrays; got {describe(x)}."
             raise TypeError(errors.explained(says, "1.0 instead of 1, or y0.astype(float)."))
     if not is_array_like(t) or type_of(t).kind != "f":
         says = f"odeint: t must be an array of floating numbers; got {describe(t)}."
@@ -265,7 +265,7 @@ def _checked(y0: Any, t: Any, args: Any) -> None:
 
 
 def _solution(func: Callable[..., Any], settings: tuple[float, ...], y0: Any, t: Any, args: Any) -> Any:
-    """The leaves of a pytree, concatenated into one vector."""
+    """The solution for a pytree y0, whose leaves are integrated as one vector."""
     parts, form = tree.flatten(y0)
     types = [type_of(x) for x in parts]
     dtype = jnp.result_type(*parts) if parts else dtypes.default("f")
@@ -278,7 +278,7 @@ def _solution(func: Callable[..., Any], settings: tuple[float, ...], y0: Any, t:
         derivative = func(form.unflatten(_as_parts(y, types)), t, *args_form.unflatten(operands))
         slope = _as_vector(tree.leaves(derivative), dtype)
         if slope.shape != y.shape:
-            says = f"odeint: the function must give as many numbers as y has, {y.size}; got {slope.size}."
+            says = f"odeint: the function must return as many numbers as y has, {y.size}; got {slope.size}."
             raise ValueError(errors.explained(says, "one slope for each number of y, in the same order."))
         return slope
 
@@ -297,7 +297,7 @@ def optimal_step_size(
     dfactor: float = 0.2,
     order: float = 5.0,
 ) -> Any:
-    """The next step size, from the last one and its error relative to the tolerance.
+    """The next step size, from the last step size and its error divided by the tolerance.
 
     >>> float(optimal_step_size(1.0, 0.0)), float(optimal_step_size(1.0, 1e9)) > 0.19
     (10.0, True)
@@ -321,10 +321,10 @@ def odeint(
 ) -> Any:
     """The solution of `y' = func(y, t, *args)` with `y = y0` at `t[0]`, at increasing times `t`.
 
-    y is an array or a tree of arrays; the result has one more leading axis, for times. `rtol` and `atol` bound the
+    y is an array or a pytree of arrays; the result has one more leading axis, for times. `rtol` and `atol` bound the
     relative and absolute error of a step. `mxstep` bounds the number of steps between two times, `hmax` their length.
-    With `tfirst`, `func` takes `t` first. The method is that of Dormand and Prince, so stiff equations take many
-    steps. Only reverse-mode derivatives are defined: for `y0`, `t`, `args` and values that `func` closes over.
+    With `tfirst`, `func` takes `t` first. The Dormand-Prince method is explicit: stiff equations take many steps. Only
+    reverse-mode derivatives are defined, with respect to `y0`, `t`, `args` and values that `func` closes over.
 
     >>> import atled.numpy as jnp
     >>> y = odeint(lambda y, t, rate: -rate * y, 1.0, jnp.array([0.0, 1.0, 2.0]), (0.5,), rtol=1e-5)
@@ -338,5 +338,5 @@ def odeint(
     _checked(y0, t, args)
     settings = (float(rtol), float(atol), float(mxstep), float(hmax))
     f = (lambda y, t, *rest: func(t, y, *rest)) if tfirst else func
-    # one launch; the trace is cached by the key of the function
+    # one launch; the trace of the lambda is cached by the values it closes over, not by its identity
     return jit(lambda y0, t, args: _solution(f, settings, y0, t, args))(y0, t, args)

@@ -21,8 +21,8 @@ def real_operands(name: str, *operands: Any) -> list[Any]:
 
 
 def wide_operands(name: str, *operands: Any) -> tuple[list[Any], Callable[[Any], Any]]:
-    """Real operands broadcast to a common shape, in float32 or wider, and the function that converts a result to their
-    dtype.
+    """Real operands broadcast to a common shape, in float32 or wider, and a function that converts results back to the
+    operands' own dtype.
     """
     promoted = real_operands(name, *operands)
     dtype = type_of(promoted[0]).dtype

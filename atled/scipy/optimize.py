@@ -24,8 +24,7 @@ class OptimizeResults(NamedTuple):
     """The result of `minimize`: `x`, its status, the value, gradient and inverse Hessian at `x`, and call counts.
 
     The status is 0 at a minimum, 1 after `maxiter` iterations, 2 and 3 at the limit on evaluations of the function and
-    its gradient, 4 where values decrease by less than `ftol`, and 5 where no step along the gradient decreases the
-    value.
+    its gradient, 4 if the value decreased by less than `ftol`, and 5 if no step along the gradient decreases the value.
 
     >>> found = minimize(lambda x: ((x - 3) ** 2).sum(), jnp.zeros(1), method="BFGS")
     >>> round(float(found.x[0]), 3), bool(found.success)
@@ -47,7 +46,7 @@ class OptimizeResults(NamedTuple):
 
 
 class _Method(NamedTuple):
-    """A quasi-Newton method: its initial memory, the search direction from a memory, and the memory after a step."""
+    """A quasi-Newton method, as functions that return the initial memory, a search direction, and the next memory."""
 
     start: Callable[[Any], Any]  # argument: a vector shaped like x
     direction: Callable[[Any, Any], Any]
@@ -76,7 +75,7 @@ _BFGS = _Method(
 
 
 class _Steps(NamedTuple):
-    """The last steps and their changes of the gradient, the newest last, and their number."""
+    """The last steps, the changes of the gradient in them (the newest last), and the number of steps."""
 
     s: Any
     y: Any
@@ -89,7 +88,7 @@ def _limited(size: int) -> _Method:
         return _Steps(nothing, nothing, 0)
 
     def direction(memory: _Steps, g: Any) -> Any:
-        """The two loops of Nocedal and Wright, 7.4."""
+        """The search direction, by the two-loop recursion of Nocedal and Wright, algorithm 7.4."""
         s, y, count = memory
         products = jnp.sum(s * y, axis=1)
         known = np.arange(size) >= size - count
@@ -117,7 +116,7 @@ def _limited(size: int) -> _Method:
 
 
 class _Limits(NamedTuple):
-    """When to stop."""
+    """The tolerances and limits at which the iterations stop."""
 
     gtol: Any
     ftol: Any
@@ -133,14 +132,14 @@ class _State(NamedTuple):
     value: Any
     gradient: Any
     memory: Any
-    is_empty: Any  # whether the memory is empty, so that the direction is that of the gradient
-    status: Any  # -1 while it is running
+    is_empty: Any  # whether the memory is empty: the direction is -gradient then
+    status: Any  # -1 while the iterations continue
     steps: Any
     evaluations: Any
 
 
 def _ended(limits: _Limits, state: _State, fall: Any) -> Any:
-    """The status of a state; `fall` is the decrease of the last step."""
+    """The status of a state; `fall` is the decrease of the value in the last step."""
     status = jnp.where(fall < limits.ftol, 4, -1)
     status = jnp.where(state.evaluations >= limits.gradients, 3, status)
     status = jnp.where(state.evaluations >= limits.values, 2, status)
@@ -160,7 +159,7 @@ def _iterate(fun: Callable[[Any], Any], x: Any, method: _Method, limits: _Limits
     def step(state: _State) -> _State:
         direction = method.direction(state.memory, state.gradient)
         slope = _dot(direction, state.gradient)
-        is_lost = ~(slope < 0)  # not downwards, or NaN
+        is_lost = ~(slope < 0)  # not a descent direction, or NaN
         direction = jnp.where(is_lost, -state.gradient, direction)
         slope = jnp.where(is_lost, -_dot(state.gradient, state.gradient), slope)
         is_plain = state.is_empty | is_lost
@@ -180,7 +179,7 @@ def _iterate(fun: Callable[[Any], Any], x: Any, method: _Method, limits: _Limits
         is_useful = _dot(s, y) > rounding * jnp.sqrt(_dot(s, s) * _dot(y, y))
         memory = _tree_where(is_plain, method.start(s), state.memory)
         memory = _tree_where(is_useful, method.updated(memory, is_plain, s, y), memory)
-        # if no step was found: retry along the gradient, unless this was the gradient
+        # if no step was found, the memory is cleared, and the next direction is -gradient
         is_stuck = jnp.all(s == 0)
         memory = _tree_where(is_stuck, method.start(s), memory)
         is_empty = is_stuck | (is_plain & ~is_useful)
@@ -224,9 +223,9 @@ def minimize(
 ) -> OptimizeResults:  # fmt: skip
     """Find a local minimum of `fun(x, *args)` over vectors x, starting from x0; the method is "BFGS".
 
-    Options: `maxiter`, `gtol` (by default `tol`, or 1e-5), the largest `norm` of the gradient at a minimum, and
-    `line_search_maxiter`. Ending where rounding prevents a better step also counts as success.
-    The method "l-bfgs-experimental-do-not-rely-on-this" needs less memory, takes complex numbers, too, and has options
+    Options: `maxiter`, `gtol` (by default `tol`, or 1e-5), below which the `norm` of the gradient means a minimum, and
+    `line_search_maxiter`. `success` is also true if only rounding prevents a better step.
+    The method "l-bfgs-experimental-do-not-rely-on-this" needs less memory, also takes complex numbers, and has options
     `maxiter`, `gtol`, `norm`, `ftol`, `maxcor` (steps to keep), `maxfun`, `maxgrad` and `maxls`.
 
     >>> import atled.numpy as jnp
@@ -239,7 +238,7 @@ def minimize(
         raise ValueError(f"minimize: the method is 'BFGS' or {_LIMITED!r}; got {method!r}.")
     if not isinstance(args, tuple):
         raise TypeError(
-            f"minimize: args must be a tuple; got {type(args).__name__}.\n  try: args=(x,) for one of them."
+            f"minimize: args must be a tuple; got {type(args).__name__}.\n  try: args=(x,) for one argument."
         )
     if unknown := sorted(given.keys() - set(_OPTIONS[kind])):
         raise TypeError(f"minimize: the options of {method} are {', '.join(_OPTIONS[kind])}; got {', '.join(unknown)}.")

@@ -1,4 +1,4 @@
-"""SciPy's signal processing: convolution in any number of dimensions, detrending, and spectrograms."""
+"""SciPy's signal processing: convolution in any number of dimensions, detrending, and spectral estimation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _signals(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
 
 
 def _is_swapped(name: str, mode: str, first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether the second signal is the larger one; in mode "valid", one must fit into the other."""
+    """Whether the second signal is the larger one in mode "valid"; raises if neither fits into the other."""
     if mode != "valid" or all([m >= n for m, n in zip(first, second, strict=True)]):
         return False
     if any([m > n for m, n in zip(first, second, strict=True)]):
@@ -79,7 +79,7 @@ def _slide(x: Any, kernel: Any, padding: Sequence[tuple[int, int]], precision: A
 
 
 def _padding(mode: str, dims: Sequence[int]) -> list[tuple[int, int]]:
-    """How much padding a signal gets on each side, for a kernel with these lengths."""
+    """The (low, high) padding of each axis of a signal, for a kernel of shape `dims`."""
     return [{"full": (n - 1, n - 1), "same": (n // 2, (n - 1) // 2), "valid": (0, 0)}[mode] for n in dims]
 
 
@@ -109,7 +109,7 @@ def convolve(
 ) -> Array:
     """The convolution of two signals over all their axes; the result is floating point.
 
-    The mode is "full", "same" (the center of that, with the size of in1) or "valid" (only where one lies fully within
+    The mode is "full", "same" (its center, with the shape of in1) or "valid" (only where one signal lies fully within
     the other). The method "fft" is faster for two large signals, and less accurate.
 
     >>> import atled.numpy as jnp
@@ -169,7 +169,7 @@ def convolve2d(
 ) -> Array:
     """The convolution of two signals with two axes.
 
-    Outside of its bounds in1 has the fillvalue ("fill"), or continues periodically ("wrap") or mirrored ("symm").
+    Outside of its bounds, in1 has the value `fillvalue` ("fill"), is repeated ("wrap") or is mirrored ("symm").
 
     >>> convolve2d(jnp.array([[1.0, 2.0]]), jnp.array([[1.0], [10.0]]))
     Array([[ 1.,  2.],
@@ -188,8 +188,8 @@ def correlate2d(
 ) -> Array:
     """The cross-correlation of two signals with two axes, with in2 conjugated; boundaries as in `convolve2d`.
 
-    In the mode "same" with even lengths, the center is one element further than that of `correlate`. If in2 is the
-    larger one in the mode "valid", in1 is conjugated instead, as in SciPy.
+    In mode "same" with even lengths, the center is one element further than that of `correlate`. If in2 is larger than
+    in1 in mode "valid", in1 is conjugated instead, as in SciPy.
 
     >>> correlate2d(jnp.array([[1.0, 2.0]]), jnp.array([[1.0], [10.0]]))
     Array([[10., 20.],
@@ -199,7 +199,7 @@ def correlate2d(
 
 
 def _fast_length(n: int) -> int:
-    """The smallest integer >= n whose only prime factors are 2, 3 and 5: FFTs of such lengths are fast."""
+    """The smallest integer >= n whose only prime factors are 2, 3 and 5, for which FFTs are fast."""
     while True:
         rest = n
         for p in (2, 3, 5):
@@ -223,7 +223,7 @@ def _fftconvolve(in1: Any, in2: Any, mode: str, axes: tuple[int, ...] | None, is
         broadcast_shapes(tuple([s.shape[i] for i in others]), tuple([t.shape[i] for i in others]))
     except ValueError:
         raise ValueError(
-            f"{name}: axes that are not convolved must be equal; got {s} and {t} for axes {along}."
+            f"{name}: axes that are not convolved must have equal lengths; got {s} and {t} for axes {along}."
         ) from None
     first, second = ([u.shape[i] for i in along] for u in (s, t))
     if _is_swapped(name, mode, first, second):

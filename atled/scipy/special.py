@@ -1,7 +1,7 @@
-"""SciPy's special functions; most are in the files next to this one.
+"""SciPy's special functions; most are imported from the other files of this folder.
 
-The functions are accurate in the tails, and so are their derivatives: each range of operands has its own formula, which
-is only evaluated on operands that are safe for it. 16-bit floats are computed in float32.
+The functions and their derivatives are accurate in the tails: each range of operands has its own formula, and operands
+outside of the range are replaced before it is evaluated. 16-bit floats are computed in float32.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def entr(x: ArrayLike) -> Array:
 
 
 def _relative_entropy(p: Any, q: Any) -> tuple[Any, Any]:
-    """p log(p / q) where both are positive, and the conventional values elsewhere."""
+    """p log(p / q) for positive p and q, 0 for p = 0 <= q, else infinity; and a mask of positive (or NaN) p and q."""
     has_nan = ew.logical_or(ew.ne(p, p), ew.ne(q, q))
     is_inside = ew.logical_or(all_of(ew.gt(p, 0), ew.gt(q, 0)), has_nan)
     is_zero = all_of(ew.eq(p, 0), ew.ge(q, 0))
@@ -210,7 +210,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
 @library_function
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
-    """p log(p / q) - p + q, which is never negative; its values at the edges follow those of `rel_entr`.
+    """p log(p / q) - p + q, which is never negative; if p or q is not positive, it uses the value of `rel_entr`.
 
     >>> import atled.numpy as jnp
     >>> kl_div(jnp.array([0.5, 0.0]), jnp.array([0.5, 0.25]))
@@ -256,7 +256,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 
 def _power_transform(logarithm: Any, power: Any) -> Any:
-    # at zero, -1 / power or minus infinity; at infinity, infinity or -1 / power
+    # limits for positive and negative power: at zero -1 / power and -inf, at infinity inf and -1 / power
     is_low, is_high = (ew.eq(logarithm, value(logarithm, v)) for v in (-np.inf, np.inf))
     is_edge = ew.logical_or(is_low, is_high)
     safe = ew.select(is_edge, value(logarithm, 0), logarithm)
@@ -285,7 +285,7 @@ def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Arra
 
 
 def log_softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
-    """log(softmax(x)), without losing small probabilities; over all axes by default.
+    """log(softmax(x)) over axes, by default all; finite also where softmax(x) underflows.
 
     >>> import atled.numpy as jnp
     >>> log_softmax(jnp.array([0.0, -200.0]))

@@ -1,4 +1,4 @@
-"""Structured matrices, built from a few vectors or from a size alone. Leading axes of vectors are batches."""
+"""SciPy's structured matrices, built from vectors or from a size. Leading axes of vectors are batch axes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _block_diag(arrays: list[Any]) -> Any:
 
 
 def block_diag(*arrs: ArrayLike) -> Array:
-    """Matrices along the diagonal of a larger one, zero elsewhere; vectors are rows.
+    """The block-diagonal matrix of several matrices; vectors are rows.
 
     >>> block_diag(asarray([[1, 2]]), asarray([[3], [4]]))
     Array([[1, 2, 0],
@@ -64,7 +64,7 @@ def _along_diagonals(strip: Any, rows: int, columns: int, is_anti: bool = False)
 
 
 def _vectors(name: str, *operands: Any) -> list[Any]:
-    """Vectors on the last axis, in a common dtype and with the same leading axes."""
+    """Operands as vectors on the last axis, in a common dtype, with broadcast leading axes."""
     xs = [shape.reshape(x, (1,)) if type_of(x).ndim == 0 else x for x in promote_dtypes(name, *operands)]
     lead = broadcast_shapes(*[type_of(x).shape[:-1] for x in xs])
     return [broadcast_to(x, (*lead, type_of(x).shape[-1])) for x in xs]
@@ -74,7 +74,7 @@ def _vectors(name: str, *operands: Any) -> list[Any]:
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The Toeplitz matrix, constant along diagonals: c is its first column, and r its first row.
 
-    By default r is conj(c). Unlike in SciPy before 1.17, leading axes are batches.
+    By default r is conj(c). Unlike in SciPy before 1.17, leading axes are batch axes.
 
     >>> toeplitz(asarray([1, 2, 3]), asarray([1, 8, 9]))
     Array([[1, 8, 9],
@@ -106,7 +106,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @library_function
 def circulant(c: ArrayLike) -> Array:
-    """The circulant matrix: its first column is c, and each column is the one before, rolled down by one.
+    """The circulant matrix: its first column is c, and each column is the previous one rolled down by one.
 
     >>> circulant(asarray([1, 2, 3]))
     Array([[1, 3, 2],
@@ -121,7 +121,7 @@ def circulant(c: ArrayLike) -> Array:
 
 
 def _with_subdiagonal(row: Any, below: Any) -> Any:
-    """Square matrices with a first row and a first subdiagonal."""
+    """Square matrices with `row` as first row and `below` on the first subdiagonal, zero elsewhere."""
     lead, n = type_of(row).shape[:-1], type_of(row).shape[-1]
     d = len(lead)
     first = shape.pad(shape.reshape(row, (*lead, 1, n)), 0, [(0, 0, 0)] * d + [(0, n - 1, 0), (0, 0, 0)])
@@ -150,7 +150,7 @@ def companion(a: ArrayLike) -> Array:
 
 @library_function
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """The matrix with f as its first row and s on its first subdiagonal.
+    """The Leslie matrix, with f as its first row and s on its first subdiagonal.
 
     >>> leslie(asarray([0.0, 2.0]), asarray([0.5]))
     Array([[0. , 2. ],
@@ -164,7 +164,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
 @library_function
 def fiedler(a: ArrayLike) -> Array:
-    """The Fiedler matrix: the absolute differences between the elements of a.
+    """The Fiedler matrix, whose element (i, j) is abs(a[i] - a[j]).
 
     >>> fiedler(asarray([1, 4, 9]))
     Array([[0, 3, 8],
@@ -194,7 +194,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     n, d, dtype = m - 1, len(lead), type_of(x).dtype
     leading = shape.broadcast(shape.index_in_axis(x, 0, d), (*lead, m), tuple(range(d)))
     ratios = ew.neg(ew.div(x, leading))
-    # each row holds at most one coefficient and one 1; which and where depends on the row being even or odd
+    # each row holds at most one coefficient and one 1, at positions that depend on whether the row is even or odd
     chosen, is_chosen, is_one = np.zeros((n, n), np.int32), np.zeros((n, n), bool), np.zeros((n, n), bool)
     for i in range(n):
         spots = [(i + 1, i + 2), (i - 1, i + 1)] if i % 2 == 0 else []
@@ -219,7 +219,7 @@ def _convolution_matrix(a: Any, n: int, mode: str) -> Any:
     m, last = t.shape[-1], t.ndim - 1
     cut = {"full": 0, "same": min(n, m) - 1, "valid": 2 * (min(n, m) - 1)}[mode]
     first = cut // 2
-    # element (i, j) of the whole matrix is a[i - j]
+    # element (i, j) of the matrix for mode "full" is a[i - j]
     strip = shape.pad(shape.reverse(a, (last,)), 0, [(0, 0, 0)] * last + [(n - 1, n - 1, 0)])
     size = n + m - 1 - cut
     start = m + n - 1 - first - size
@@ -247,7 +247,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
 
 def _exact(n: int, entry: Callable[[int, int], int]) -> Any:
-    """A matrix of integers, computed exactly and then rounded."""
+    """The n x n matrix of integers entry(i, j), computed exactly and rounded to the default float dtype."""
     rows = [[float(entry(i, j)) for j in range(n)] for i in range(n)]
     with np.errstate(over="ignore"):
         return asarray(np.array(rows, np.float64).reshape(n, n).astype(dtypes.default("f")))
@@ -358,14 +358,14 @@ def helmert(n: int, full: bool = False) -> Array:
 @library_function(static=("n", "scale", "dtype"))
 def _dft(n: int, scale: str | None, dtype: Any) -> Any:
     i, j = (shape.iota(dtypes.int64, (n, n), k) for k in (0, 1))
-    turns = elementary.rem(ew.mul(i, j), max(n, 1))  # so that angles are exact
+    turns = elementary.rem(ew.mul(i, j), max(n, 1))  # i j modulo n, in integers
     angle = ew.mul(conversion.convert(turns, dtypes.real_part(dtype)), -2 * math.pi / max(n, 1))
     factor = {None: 1.0, "n": 1.0 / max(n, 1), "sqrtn": max(n, 1) ** -0.5}[scale]
     return conversion.complex(ew.mul(elementary.cos(angle), factor), ew.mul(elementary.sin(angle), factor))
 
 
 def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
-    """The matrix of the DFT of n elements; `scale` divides it by n ("n") or by the square root of n ("sqrtn").
+    """The matrix of the DFT of n elements, divided by n if `scale` is "n", or by sqrt(n) if it is "sqrtn".
 
     >>> dft(2).real.round()
     Array([[ 1.,  1.],

@@ -1,4 +1,4 @@
-"""Fourier transforms of segments of a signal: averaged (`welch`, `csd`), over time (`stft`), and inverted (`istft`)."""
+"""Spectra of segments of a signal: their averages (`welch`, `csd`), all of them (`stft`), and the inverse (`istft`)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from atled.staging.jit import library_function
 
 # -- windows ----------------------------------------------------------------------------------------------------------
 
-# Sums of cosines, with alternating signs: F. J. Harris, On the use of windows for harmonic analysis (1978); A. H.
-# Nuttall, Some windows with very good sidelobe behavior (1981); the flat-top window of D'Antona and Ferrero (2006)
+# Coefficients of cosines, with alternating signs: F. J. Harris, On the use of windows for harmonic analysis (1978); A.
+# H. Nuttall, Some windows with very good sidelobe behavior (1981); the flat-top window of D'Antona and Ferrero (2006)
 _COSINES = {
     "boxcar": (1.0,),
     "hann": (0.5, 0.5),
@@ -29,7 +29,7 @@ _COSINES = {
     "blackmanharris": (0.35875, 0.48829, 0.14128, 0.01168),
     "flattop": (0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
 }
-_OTHERS: dict[str, Callable[..., Any]] = {  # functions of n, at positions from -1 to 1
+_OTHERS: dict[str, Callable[..., Any]] = {  # functions of n and positions r from -1 to 1
     "bartlett": lambda n, r: 1 - np.abs(r),
     "triang": lambda n, r: 1 - np.abs(r) * (n - 1) / (n + n % 2),
     "cosine": lambda n, r: np.cos(np.pi / 2 * r * (n - 1) / n),
@@ -43,7 +43,7 @@ _ALSO = {"hanning": "hann", "rectangular": "boxcar", "rect": "boxcar", "ones": "
 
 
 def _named_window(name: str, window: Any, n: int) -> Any:
-    """A periodic window of n points, by its name or a tuple of name and parameters."""
+    """The periodic window of n points with a name, or a tuple of a name and parameters."""
     kind, *parameters = window if isinstance(window, tuple) else (window,)
     kind = _ALSO.get(kind, kind)
     if kind not in _COSINES and kind not in _OTHERS:
@@ -62,7 +62,7 @@ def _named_window(name: str, window: Any, n: int) -> Any:
 
 
 def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any) -> tuple[Any, int]:
-    """The window, and the length of the segments."""
+    """The window as an array, and its length, which is that of the segments."""
     if nperseg is not None and int(nperseg) < 1:
         raise ValueError(f"{name}: segments have at least one element; got nperseg={nperseg}.")
     if isinstance(window, (str, tuple)):
@@ -84,7 +84,7 @@ def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any
 
 
 def _extended(name: str, x: Any, n: int, boundary: str) -> Any:
-    """x with n more elements at both ends of its last axis."""
+    """x extended by n elements at both ends of its last axis, as `boundary` says."""
     length = type_of(x).shape[-1]
     if n == 0:
         return x
@@ -116,7 +116,7 @@ def without_trend(x: Any, kind: str) -> Any:
     n = type_of(x).shape[-1]
     if kind == "constant" or n < 2:
         return x
-    # times with mean zero and norm one: the slope is then a dot product
+    # times with mean zero and norm one: the slope is their dot product with x
     times = np.arange(n) - (n - 1) / 2
     times = cast(times / np.sqrt(np.sum(times**2)), type_of(x).dtype)
     return x - times * jnp.sum(x * times, axis=-1, keepdims=True)
@@ -146,7 +146,7 @@ _STATIC = ("name", "settings", "detrend")
 
 @library_function(static=_STATIC)
 def _spectrum(x: Any, y: Any, fs: Any, window: Any, name: str, settings: Any, detrend: Any) -> tuple[Any, Any, Any]:
-    """Frequencies, times, and transforms or their products: [..., frequency at `axis`, segment]."""
+    """Frequencies, times, and transforms (for `stft`) or products of two, with frequency at `axis` and segment last."""
     n, step, nfft, is_onesided, scaling, axis, boundary, is_padded = settings
     x, y = _prepared(name, x, y, axis)
     if boundary is not None:
@@ -163,7 +163,7 @@ def _spectrum(x: Any, y: Any, fs: Any, window: Any, name: str, settings: Any, de
     else:
         other = out if y is None else _transforms(y, window, n, step, nfft, detrend, is_onesided)
         out = (jnp.real(out) ** 2 + jnp.imag(out) ** 2 if y is None else jnp.conj(out) * other) * size
-        if is_onesided:  # frequencies that also represent their negatives
+        if is_onesided:  # most frequencies also count for their negatives
             twice = np.full(nfft // 2 + 1, 2.0)
             twice[[0] if nfft % 2 else [0, -1]] = 1.0
             out = out * cast(twice, real)
@@ -178,7 +178,7 @@ def _call(
     name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: Any, noverlap: Any, nfft: Any, detrend: Any,
     return_onesided: bool, scaling: str, axis: int, boundary: str | None = None, padded: bool = False,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The validated arguments of a public function."""
+    """`_spectrum` for the arguments of a public function, after checks."""
     types = [operand_type(name, v) for v in ((x,) if y is None else (x, y))]
     axis = check_axis(name, axis, types[0].ndim)
     if scaling not in ("density", "spectrum"):
@@ -218,7 +218,7 @@ def stft(
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Frequencies, times, and the Fourier transforms of overlapping segments of a signal, with times on the last axis.
 
-    A window is an array, or a name such as "hann", or a tuple of a name and parameters.
+    `window` is an array, a name such as "hann", or a tuple of a name and parameters.
 
     >>> import atled.numpy as jnp
     >>> f, t, z = stft(jnp.ones(64), nperseg=16)
@@ -257,7 +257,7 @@ def _averaged(x: Any, average: str) -> Any:
     if average == "mean":
         return jnp.mean(x, axis=-1)
     n = type_of(x).shape[-1]
-    # how much larger the mean of n exponentially distributed numbers is than their median: B. Allen et al. (2012)
+    # the expected median of n exponentially distributed numbers divided by their mean: B. Allen et al. (2012)
     even = np.arange(2.0, n, 2)
     bias = 1 + np.sum(1 / (even + 1) - 1 / even)
     if type_of(x).kind != "c":
@@ -272,7 +272,7 @@ def welch(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Frequencies, and the power spectral density of a signal by Welch's method: a mean over overlapping segments.
 
-    By default, segments have 256 elements, or the length of a shorter signal.
+    By default, segments have min(256, length of the signal) elements.
 
     >>> frequencies, density = welch(jnp.array([1.0, -1.0] * 8), nperseg=8)
     >>> float(frequencies[density.argmax()])
@@ -320,7 +320,7 @@ def istft(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Times, and the signal whose `stft` with the same arguments is Zxx.
 
-    The number of times is the length of the signal along its time axis, also if it has other axes.
+    There is one time for each element of the signal along its time axis, also if it has other axes.
 
     >>> _, _, z = stft(jnp.arange(16.0), nperseg=8)
     >>> istft(z, nperseg=8)[1][:4].round() + 0.0

@@ -1,4 +1,4 @@
-"""Ahead-of-time compilation: a function traced, lowered and compiled step by step."""
+"""Ahead-of-time compilation: traces, lowers and compiles a function in separate steps."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ class Traced:
         notes: list[Any],
     ) -> None:
         self.program = program
-        self.notes = notes  # warnings to repeat for each caller, with its line
+        self.notes = notes  # warnings to repeat for each caller, at its line
         self.captured = captured
         self.in_structure = in_structure
         self.out_structure = out_structure
         self.name = name
 
     def run(self, keeps_unused: bool) -> tuple[Program, tuple[int, ...]]:
-        """The program that is compiled, without unused inputs, and which inputs it takes."""
+        """The program to compile, and the positions of its inputs; without unused inputs unless `keeps_unused`."""
         return (self.program, tuple(range(len(self.program.inputs)))) if keeps_unused else used(self.program)
 
 
 def _stand_in(structure: tree.TreeDef) -> Any:
-    """A tree whose leaves are not the same object: the result of `vjp` holds equal residuals once."""
+    """A tree with distinct leaves, because a `PullBack` in it would merge residuals that are the same object."""
     return structure.unflatten([object() for _ in range(structure.num_leaves)])
 
 
@@ -68,7 +68,7 @@ def _info(traced: Traced, shardings: Sequence[Any]) -> Any:
 
 
 class ArgInfo(NamedTuple):
-    """An argument of a function that is being compiled: its type, and whether it is donated.
+    """The type of an argument of a traced function, and whether its buffer is donated.
 
     >>> import atled, atled.numpy as jnp
     >>> atled.jit(lambda x: 2 * x, donate_argnums=0).lower(jnp.ones(3)).args_info
@@ -88,7 +88,7 @@ class ArgInfo(NamedTuple):
 
 
 class _Stage:
-    """Base of all stages (traced, lowered, compiled), with JAX's attribute names."""
+    """The base class of the stages (traced, lowered, compiled), with JAX's attribute names."""
 
     @property
     def _function(self) -> TracedFunction:
@@ -100,7 +100,7 @@ class _Stage:
 
     @property
     def in_tree(self) -> tree.TreeDef:
-        """The tree of the arguments: positional and keyword."""
+        """The tree of (positional arguments, keyword arguments)."""
         return self._function._traced.in_structure
 
     @property
@@ -115,7 +115,7 @@ class _Stage:
 
     @property
     def args_info(self) -> Any:
-        """Like `in_avals`, and which of them are donated."""
+        """The tree of the arguments with an `ArgInfo` for each leaf."""
         function = self._function
         traced, count = function._traced, len(function._traced.captured)
         donated = donations(
@@ -155,14 +155,14 @@ class TracedFunction(_Stage):
 
     @property
     def out_info(self) -> Any:
-        """Shapes and dtypes of the results, in their tree, with shardings from `out_shardings`."""
+        """The shapes and dtypes of the results, in their tree, with the shardings in `out_shardings`."""
         traced = self._traced
         result = _stand_in(traced.out_structure)
         asked = flat_shardings(self._signature.options.out_shardings, result, traced.name, "out_shardings")
         return _info(traced, _fitted_results(asked, traced))
 
     def lower(self) -> Lowered:
-        """Translate to StableHLO."""
+        """Lower the function to StableHLO."""
         return Lowered(self)
 
 
@@ -188,17 +188,17 @@ class Lowered(_Stage):
         return self._traced
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The StableHLO module itself, an object of MLIR; for "hlo", the corresponding XLA computation."""
+        """The StableHLO module as an MLIR object; for the dialect "hlo", the XLA computation."""
         if dialect == "hlo":
             from atled.engine import stablehlo
 
             return stablehlo.computation(self._module)
         if dialect not in (None, "stablehlo"):
-            raise NotImplementedError(f"compiler_ir: the dialect is 'stablehlo' or 'hlo'; got {dialect!r}.")
+            raise NotImplementedError(f"compiler_ir: the dialect must be 'stablehlo' or 'hlo'; got {dialect!r}.")
         return self._module.module
 
     def cost_analysis(self) -> dict[str, float]:
-        """The compiler's own estimate: flops, bytes accessed, and more. Compiles the function."""
+        """XLA's cost estimate: flops, bytes accessed, and more. Compiles the function."""
         return self.compile().cost_analysis()
 
     @property
@@ -206,13 +206,13 @@ class Lowered(_Stage):
         return self._traced.out_info
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The StableHLO module as text, or, for the dialect "hlo", XLA's; with `debug_info`, with the user's lines."""
+        """The StableHLO module as text, or the HLO for the dialect "hlo"; `debug_info` adds the user's source lines."""
         from atled.engine import stablehlo
 
         if dialect == "hlo":
             return self.compiler_ir("hlo").as_hlo_text()
         if dialect not in (None, "stablehlo"):
-            raise NotImplementedError(f"as_text: the dialect is 'stablehlo' or 'hlo'; got {dialect!r}.")
+            raise NotImplementedError(f"as_text: the dialect must be 'stablehlo' or 'hlo'; got {dialect!r}.")
         return stablehlo.module_text(self._module, debug_info)
 
     def compile(
@@ -222,13 +222,13 @@ class Lowered(_Stage):
         *,
         compiler_options: dict[str, Any] | None = None,
     ) -> Compiled:
-        """Compile for the device, or the mesh.
+        """Compile for the arguments' device or mesh.
 
         Args:
-            topology: hardware you don't have: compiles for its first device if the arguments have no sharding.
-                Arguments with a sharding over a mesh of its devices need no `topology`.
-            effort: optimization effort for a topology, from -1 (fast) to 1.
-            compiler_options: options of XLA for this program, by name, such as {"xla_cpu_enable_fast_math": False}.
+            topology: devices that are not attached. If the arguments have no sharding, compile for the first of them;
+                if they have a sharding over a mesh of such devices, `topology` is not needed.
+            effort: the optimization effort for a topology, from -1 (fastest compilation) to 1.
+            compiler_options: XLA options for this program, by name, such as {"xla_cpu_enable_fast_math": False}.
         """
         from atled.engine import topology as topologies  # rarely needed
 
@@ -238,7 +238,7 @@ class Lowered(_Stage):
         if topology is not None and topologies.of(where) is None:
             if isinstance(where, MeshPlacement):
                 raise ValueError(
-                    f"compile: the mesh must be of devices of {topology.name}; got one of {where.mesh.flat[0]}, ….\n"
+                    f"compile: the mesh must have devices of {topology.name}; got one of {where.mesh.flat[0]}, ….\n"
                     "  try: make_mesh(shape, names, devices=topology.devices)."
                 )
             where = topology.devices[0]
@@ -253,12 +253,12 @@ class Lowered(_Stage):
         return Compiled(executable(program, where, self._committed, self._donated, module), self._traced)
 
     def _tuned(self, options: dict[str, Any] | None) -> Program:
-        """The program with the options of `jit`, and with these, which take precedence."""
+        """The program with the compiler options of `jit`, overridden by these."""
         before = {name: value for name, _, value in self._traced._signature.options.compiler_options}
         return tuned(self._program, chosen_options("compile", {**before, **(options or {})}))
 
     def compile_anew(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
-        """Compile without the caches: the text of a cached executable may name another program's source lines."""
+        """Compile without the caches: the HLO text of a cached executable may have another program's source lines."""
         from atled.engine import topology as topologies
 
         if topologies.of(self._where) is not None:
@@ -269,12 +269,12 @@ class Lowered(_Stage):
 
 
 def chosen_options(name: str, options: dict[str, Any] | None) -> CompilerOptions:
-    """Options of XLA for one program, in the form that programs are compared by."""
+    """XLA options for one program as a sorted, hashable tuple; raises for options of other types."""
     for option, value in (options or {}).items():
         if not isinstance(option, str) or not isinstance(value, (bool, int, float, str)):
             raise TypeError(
                 errors.explained(
-                    f"{name}: compiler_options must map names of XLA's options to bool, int, float or str; "
+                    f"{name}: compiler_options must map names of XLA options to bool, int, float or str; "
                     f"got {option!r}: {value!r}.",
                     '{"xla_cpu_enable_fast_math": False}.',
                 )
@@ -283,7 +283,7 @@ def chosen_options(name: str, options: dict[str, Any] | None) -> CompilerOptions
 
 
 class _Like:
-    """The placement of an argument: an array or a `ShapeDtypeStruct`."""
+    """The type and placement of an argument, which is an array or a `ShapeDtypeStruct`."""
 
     def __init__(self, x: Any) -> None:
         self.type = type_of(x)
@@ -295,7 +295,7 @@ class _Like:
 def prepared(
     signature: Signature, traced: Traced, call: Arguments, arrays: Sequence[Any]
 ) -> tuple[Program, tuple[int, ...], tuple[int | None, ...], tuple[Where, bool]]:
-    """What runs for a traced function: the program, its inputs, the donated ones, and the placement."""
+    """The program to run for a traced function, the positions of its inputs, their donations, and the placement."""
     program, left = traced.run(signature.options.keeps_unused)
     donated = donations(signature, call, traced.program, len(traced.captured), left)
     return program, left, donated, _place(signature, traced, call, arrays, donated, left)
@@ -309,7 +309,7 @@ def _place(
     donated: tuple[int | None, ...],
     left: Sequence[int],
 ) -> tuple[Where, bool]:
-    """Where a traced function runs: the device or mesh of its arguments, or the requested one."""
+    """The device or mesh on which to run a traced function, and whether the results are committed to it."""
     options = signature.options
     if options.device is not None:
         return options.device, True
@@ -328,7 +328,7 @@ def _place(
         ]
         outs = _fitted_results(outs, traced)
     where, committed = placement(traced.program, [arrays[i] for i in left], [ins[i] for i in left] if ins else (), outs)
-    if donated and isinstance(where, MeshPlacement):  # a result that reuses a donated buffer has its sharding
+    if donated and isinstance(where, MeshPlacement):  # a result that reuses a donated buffer gets its sharding
         out_shardings = list(where.outs)
         for s, i in zip(where.ins, donated, strict=True):
             if i is not None and out_shardings[i] is None:
@@ -343,7 +343,7 @@ def _fitted_results(asked: Sequence[Any], traced: Traced) -> list[Any]:
 
 
 class Compiled(_Stage):
-    """A compiled function for one signature. Call it, or analyze its cost.
+    """A function compiled for one signature: call it, or analyze its cost.
 
     >>> import atled
     >>> float(atled.jit(lambda x: 2 * x).lower(1.0).compile()(3.0))
@@ -363,7 +363,7 @@ class Compiled(_Stage):
         return self._checked(args, kwargs) if out is MISS else out
 
     def _with_statics(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, with omitted static ones filled in."""
+        """The arguments, including static ones that the caller omitted."""
         before = self._traced._call.args
         static = {i for i in self._traced._signature.static[0] if i < len(before)}
         if not static or len(args) != len(before) - len(static):
@@ -372,7 +372,7 @@ class Compiled(_Stage):
         return tuple([x if i in static else next(rest) for i, x in enumerate(before)])
 
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Check the arguments and run; later calls of this kind skip the checks."""
+        """Check the arguments and run; later calls with the same placements use generated code instead."""
         signature, traced = self._traced._signature, self._traced._traced
         ready = self._executable
         if not isinstance(ready, Executable):
@@ -392,7 +392,7 @@ class Compiled(_Stage):
             if (w.shape, w.dtype) != (g.shape, g.dtype):
                 raise TypeError(f"{traced.name}: argument {name} was compiled for {w}; got {g}.")
         if any(isinstance(x, Tracer) for x in call.leaves) or type(state.base) is Recorder:
-            raise TypeError(f"{traced.name}: a compiled function cannot be transformed; use the jitted function.")
+            raise TypeError(f"{traced.name}: a compiled function cannot be transformed; transform the jitted function.")
         arrays = [as_array(x, t) for x, t in zip(call.leaves, got, strict=True)]
         left = traced.run(signature.options.keeps_unused)[1]
         given = [*[as_array(x) for x in traced.captured], *arrays]
@@ -406,7 +406,7 @@ class Compiled(_Stage):
                 0, LaunchParameters(None), call, traced.out_structure, True, is_wide, names, dict(NAMESPACE)
             )
         is_there = all([a is b for a, b in zip(used[count:], there[count:], strict=True)])
-        if is_there and not call.statics:  # launch code does not check static arguments
+        if is_there and not call.statics:  # generated code does not check static arguments
             held = [a._buffer for a in there[:count]]
             entry = (taking(ready.execute, left, len(given)), ready.handlers, ready.placed, held)
             self._site.remember(call, arrays, entry, traced.out_structure)
@@ -425,13 +425,13 @@ class Compiled(_Stage):
 
     @property
     def mesh(self) -> Mesh | None:
-        """The mesh that it runs over; None on a single device."""
+        """The mesh that the function runs on, or None for a single device."""
         where = self._executable.where
         return where.mesh if isinstance(where, MeshPlacement) else None
 
     @property
     def input_shardings(self) -> Any:
-        """Shardings of the arguments, positional and keyword. None for unused ones."""
+        """The shardings of the arguments, in their tree, or None for unused arguments."""
         traced, where = self._traced._traced, self._executable.where
         left = traced.run(self._traced._signature.options.keeps_unused)[1]
         ins = where.ins if isinstance(where, MeshPlacement) else [on_device(where)] * len(left)
@@ -445,11 +445,11 @@ class Compiled(_Stage):
         return self._traced._traced.out_structure.unflatten([p.sharding for p in self._executable.placed])
 
     def as_text(self) -> str:
-        """The optimized HLO of the compiled program."""
+        """The optimized HLO of the compiled program, as text."""
         return self._executable.raw.get_hlo_text()
 
     def cost_analysis(self) -> dict[str, float]:
-        """The compiler's own estimate: flops, bytes accessed, and more."""
+        """XLA's cost estimate: flops, bytes accessed, and more."""
         return self._executable.raw.cost_analysis()
 
     def memory_analysis(self) -> Any:

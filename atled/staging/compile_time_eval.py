@@ -1,4 +1,4 @@
-"""`ensure_compile_time_eval`: ops on concrete values, evaluated while a function is traced."""
+"""`ensure_compile_time_eval`: evaluates ops on concrete values while a function is traced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atled.core.trace import bottom, state
 def ensure_compile_time_eval() -> Iterator[None]:
     """A `with` block in which ops on concrete values are evaluated eagerly, even while a function is traced.
 
-    Python can branch on the results. Tracers stay tracers, and branching on them raises as usual.
+    Python code can branch on the results of these ops. Branching on tracers raises as usual.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.jit

@@ -18,11 +18,11 @@ from atled.ops.placement import ToMemory, with_sharding_constraint
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """A tree of arrays on a device, or split over a mesh; NumPy arrays and numbers become arrays.
+    """Copy a tree of arrays to a device, or split it over a mesh; NumPy arrays and numbers become arrays.
 
-    `device` may be a device, a platform's name, a sharding, a memory (`memory.Space`), a `Format`, or a tree of those
-    that is a prefix of `x`. JAX's `src`, `donate` and `may_alias` are accepted without effect: arrays are immutable and
-    share memory where possible.
+    `device` may be a device, a platform's name, a sharding, a memory (`memory.Space`), a `Format`, or a tree of these
+    that is a prefix of `x`. JAX's `src`, `donate` and `may_alias` have no effect: arrays are immutable and share memory
+    where possible.
 
     >>> import numpy as np
     >>> device_put({"w": np.ones(2, "float32")})["w"]
@@ -67,7 +67,7 @@ def _put(leaf: Any, target: Any) -> Any:
 
 
 def _put_into(leaf: Any, space: Space) -> Any:
-    """A value in another memory, on the devices that it is on."""
+    """An array in another memory of its devices."""
     if space is Space.Any:
         raise ValueError("device_put: the memory must be Space.Device or Space.Host; got Space.Any.")
     if isinstance(leaf, Tracer):
@@ -77,7 +77,7 @@ def _put_into(leaf: Any, space: Space) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """A tree of arrays as NumPy arrays. Random keys and traced values, which NumPy cannot hold, stay as they are.
+    """Copy a tree of arrays to NumPy arrays. Random keys and tracers, which NumPy cannot represent, are unchanged.
 
     >>> import atled.numpy as jnp
     >>> device_get({"a": jnp.array([1, 2])})
@@ -93,7 +93,7 @@ def _on_host(leaf: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait until every array of a tree is computed; raises if one of them failed.
+    """Wait until every array of a tree is computed, and return the tree; raises if a computation failed.
 
     >>> import atled.numpy as jnp
     >>> block_until_ready({"a": jnp.array([1, 2]) + 1})

@@ -14,10 +14,10 @@ from atled.engine.nan_watch import Finding, is_bad, known_origin, watched
 
 
 def find_nans(f: Callable[..., Any], *, infs: bool = False) -> Callable[..., Finding | None]:
-    """A function that returns where the first NaN in the results of `f` arises, or None if there is none.
+    """A function that calls `f` and returns the place where the first NaN in its results arises, or None.
 
-    `f` runs op by op, without `jit`; loops run in Python. A NaN that does not reach a result, because a `where`
-    discards it, is not reported. With `infs`, infinities are reported too.
+    `f` runs op by op, without `jit`; loops run in Python. A NaN that does not reach a result, for example because
+    a `where` discards it, is not reported. With `infs`, infinities are reported too.
 
     >>> import atled, atled.numpy as jnp
     >>> def loss(x):
@@ -48,9 +48,9 @@ def _find(f: Callable[..., Any], args: Any, kwargs: Any, nans: bool, infs: bool)
 
 
 def check_results(shared: Any, call: Any, results: Any) -> None:
-    """Raise if a result of a jitted function is bad (NaN or infinity); reruns it op by op to find the origin.
+    """Raise if a result of a jitted function contains NaN (or infinity); reruns the function op by op for the origin.
 
-    Library functions count as ops: a selection may still discard their results.
+    For a library function, only mark the results: a selection may discard them later.
     """
     nans, infs = scope().debug_nans, scope().debug_infs
     bad = [x for x in tree.leaves(results) if is_bad(x, nans, infs) is not None]
@@ -61,7 +61,7 @@ def check_results(shared: Any, call: Any, results: Any) -> None:
         origin = _find(shared.f, call.args, call.kwargs, nans, infs)
     if origin is None:
         what = "nan" if nans else "inf"
-        origin = f"{shared.name}: a result has a {what}, which does not come up when it runs op by op."
+        origin = f"{shared.name}: a result has a {what}, which does not occur when the function runs op by op."
     if not shared.options.is_library:
         raise FloatingPointError(str(origin))
     for x in bad:

@@ -1,7 +1,7 @@
-"""`jit`: a function traced once for each signature, compiled, and launched with as little Python as possible.
+"""`jit`: traces a function once for each signature, compiles it, and launches it with as little Python as possible.
 
-`jit_calls.py` handles the calls. The library's own functions are `jit(inline=True)`: one launch when called on
-arrays, their equations when traced.
+`jit_calls.py` handles calls. The library's own functions behave like `jit(inline=True)`: on arrays, a call is one
+launch; under a trace, their equations are inlined.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _R = TypeVar("_R", covariant=True)
 
 
 class LibraryFunction(Protocol[_P, _R]):
-    """The type of a `library_function`, for type checkers: the same parameters and result."""
+    """The type of a `library_function` for type checkers: it has the function's parameters and result."""
 
     __name__: str
 
@@ -41,7 +41,7 @@ class LibraryFunction(Protocol[_P, _R]):
 
 
 class Jitted(LibraryFunction[_P, _R], Protocol[_P, _R]):
-    """The type of a jitted function, for type checkers: the same function with further methods."""
+    """The type of a jitted function for type checkers: it also has methods such as `lower`."""
 
     compiles: list[Compile]
 
@@ -107,23 +107,23 @@ def jit(
     happen only while tracing. Arrays that the function closes over become inputs of the program.
 
     Args:
-        static_argnums, static_argnames: arguments that are Python values: the function is compiled for each value.
+        static_argnums, static_argnames: arguments that are Python values. The function is compiled for each value.
         donate_argnums, donate_argnames: arguments whose buffers the results may reuse; they must not be used again.
-        inline: when traced, inline the equations into the surrounding program instead of a call.
-        device: run there, instead of on the arguments' device.
-        in_shardings, out_shardings: shardings of arguments and results: a sharding, a `PartitionSpec` of the current
-            mesh, or None for the arguments' sharding and the compiler's choice; or trees of those.
-        keep_unused: pass unused arguments to the compiled program. By default they are ignored: not moved, not donated,
-            and possibly on another device.
-        max_compiles: raise if the function would be compiled more often, and name what changed.
-        backend: a platform, to run on its first device.
-        compiler_options: options of XLA for this function, by name, such as {"xla_cpu_enable_fast_math": False}. Its
-            derivatives and batched forms have them too; inside another `jit` it raises. XLA_FLAGS sets options for the
-            process.
+        inline: under a trace, whether to inline the function's equations instead of recording a call.
+        device: the device to run on; by default the device of the arguments.
+        in_shardings, out_shardings: a sharding, a `PartitionSpec` for the current mesh, or None, which keeps an
+            argument's sharding and lets the compiler choose a result's; or trees of these.
+        keep_unused: whether to pass unused arguments to the compiled program. By default, unused arguments are
+            neither moved nor donated, and may be on another device.
+        max_compiles: the number of compilations after which another one raises an error that names what changed.
+        backend: the name of a platform, on whose first device to run.
+        compiler_options: XLA options for this function, by name, such as {"xla_cpu_enable_fast_math": False}. The
+            options also apply to its derivatives and batched forms. Calling the function inside another `jit` raises.
+            XLA_FLAGS sets options for the process.
 
-    From the second compilation on, the logger `atled` reports which argument changed, and the compile time. The result
-    is a function with `.lower(...)`, `.trace(...)`, `.eval_shape(...)`, `.compiles`, a list of signatures it was
-    compiled for, and `.clear_cache()`.
+    From the second compilation on, the logger `atled` reports which argument changed, and the compile time. The jitted
+    function has the methods `.lower(...)`, `.trace(...)`, `.eval_shape(...)` and `.clear_cache()`; `.compiles` lists
+    the signatures that it was compiled for.
 
     >>> import atled.numpy as jnp
     >>> @jit
@@ -155,7 +155,7 @@ def jit(
 
 
 def _jitted(f: Any, options: Options) -> Any:
-    """The jitted function. For a model, or a model's method, the model is an argument, so its arrays may change."""
+    """Jit a function. A model, or the model of a method, becomes an argument, so its arrays may change."""
     owner, function = (f.__self__, f.__func__) if type(f) is MethodType else (f, type(f).__call__)
     node = tree_registry.nodes.get(type(owner))
     if node is None or node.code is None:
@@ -181,26 +181,28 @@ def _jitted(f: Any, options: Options) -> Any:
 
 @overload
 def library_function(
-    f: Callable[_P, _R], *, static: Sequence[str] = (), is_thin: bool = False
+    f: Callable[_P, _R], *, static: Sequence[str] = (), donate: Sequence[str] = (), is_thin: bool = False
 ) -> LibraryFunction[_P, _R]: ...
 @overload
 def library_function(
-    f: None = None, *, static: Sequence[str] = (), is_thin: bool = False
+    f: None = None, *, static: Sequence[str] = (), donate: Sequence[str] = (), is_thin: bool = False
 ) -> Callable[[Callable[_P, _R]], LibraryFunction[_P, _R]]: ...
-def library_function(f: Any = None, *, static: Sequence[str] = (), is_thin: bool = False) -> Any:
-    """A function of the library: one launch on arrays, its equations under a trace.
+def library_function(
+    f: Any = None, *, static: Sequence[str] = (), donate: Sequence[str] = (), is_thin: bool = False
+) -> Any:
+    """Decorate a function of the library: on arrays, a call is one launch; under a trace, its equations are inlined.
 
-    Composite functions are traced once and inlined; those that consist of little more than one op (`is_thin`) are not
-    jitted.
+    A function is traced once for each signature. A function of hardly more than one op (`is_thin`) runs its Python
+    code instead of being inlined. `static` and `donate` are names of parameters.
     """
     if f is None:
-        return lambda g: library_function(g, static=static, is_thin=is_thin)
+        return lambda g: library_function(g, static=static, donate=donate, is_thin=is_thin)
     code = f.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     out_at = names.index("out") if "out" in names else None
-    return _wrapped(
-        f, Shared(f, Options(static_argnames=tuple(static), is_library=True, is_thin=is_thin, out_at=out_at))
-    )
+    static, donate = tuple(static), tuple(donate)
+    options = Options(static_argnames=static, donate_argnames=donate, is_library=True, is_thin=is_thin, out_at=out_at)
+    return _wrapped(f, Shared(f, options))
 
 
 def _wrapped(f: Callable[..., Any], shared: Shared) -> Any:
@@ -212,7 +214,7 @@ def _wrapped(f: Callable[..., Any], shared: Shared) -> Any:
     call.__module__ = getattr(f, "__module__", __name__)
     call.__wrapped__ = f
     if not shared.options.is_library:
-        call.trace = lambda *args, **kwargs: trace(f, shared, args, kwargs)  # holds f; `shared` must not
+        call.trace = lambda *args, **kwargs: trace(f, shared, args, kwargs)  # refers to f, as `shared` must not
         call.lower = lambda *args, **kwargs: trace(f, shared, args, kwargs).lower()
         call.eval_shape = lambda *args, **kwargs: trace(f, shared, args, kwargs).out_info
         call.compiles = shared.compiles
@@ -220,11 +222,11 @@ def _wrapped(f: Callable[..., Any], shared: Shared) -> Any:
     return call
 
 
-# -- only recorded ---------------------------------------------------------------------------------------------------
+# -- tracing without compilation --------------------------------------------------------------------------------------
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Shapes and dtypes of a function's results, without computing anything.
+    """The shapes and dtypes of a function's results, found by tracing, without computing them.
 
     >>> from atled import ShapeDtypeStruct
     >>> eval_shape(lambda x: x @ x, ShapeDtypeStruct((10**6, 10**6), "float32"))
@@ -239,12 +241,12 @@ def make_program(
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the program of `fun` for its arguments, including dead code.
+    """A function that returns the program of `fun` for given arguments, including dead code.
 
     Args:
-        static_argnums: arguments that are Python values.
-        axis_env: names and sizes of axes that collectives in `fun` may name.
-        return_shape: also return the shapes of the results, as `eval_shape` does.
+        static_argnums: positions of arguments that are Python values.
+        axis_env: pairs of name and size, of named axes that collectives in `fun` may use.
+        return_shape: whether to also return what `eval_shape` returns.
 
     >>> import atled.numpy as jnp
     >>> print(make_program(lambda x: jnp.sin(x) * 2.0)(jnp.ones(3)))  # doctest: +ELLIPSIS
@@ -263,7 +265,7 @@ def make_program(
         finally:
             state.axes = before
         p = staged.program
-        program = Program(p.inputs, p.equations, p.outputs, p.name, p.input_names)  # which shares no state with others
+        program = Program(p.inputs, p.equations, p.outputs, p.name, p.input_names)  # a copy that shares no cached state
         program.consts = list(staged._traced.captured)
         return (program, staged.out_info) if return_shape else program
 

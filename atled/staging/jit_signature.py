@@ -25,22 +25,22 @@ _KIND = inspect.Parameter
 
 
 class Options(NamedTuple):
-    """The arguments of `jit` that matter for a call."""
+    """The arguments of `jit` in hashable form, and flags of library functions."""
 
     static_argnums: tuple[int, ...] = ()
     static_argnames: tuple[str, ...] = ()
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
-    is_inline: bool = False  # when traced, inline the equations
-    is_library: bool = False  # a library function: axes are normalized, and numbers become literals
-    is_thin: bool = False  # not jitted: hardly more than one op
+    is_inline: bool = False  # under a trace, inline the equations
+    is_library: bool = False  # a library function: static arguments are normalized, numbers become literals
+    is_thin: bool = False  # hardly more than one op: under a trace, run the Python function
     device: Any = None
-    keeps_unused: bool = False  # keep_unused: compiled with all arguments
+    keeps_unused: bool = False  # pass unused arguments to the program, too
     max_compiles: int | None = None  # raise after this many compilations
-    in_shardings: Any = None  # `ShardingTree` trees of shardings
+    in_shardings: Any = None  # a `ShardingTree`
     out_shardings: Any = None
     out_at: int | None = None  # position of NumPy's `out` in a library function
-    is_shown: bool = False  # traced by make_program: dead code is kept
+    is_shown: bool = False  # for make_program: keep dead code
     compiler_options: CompilerOptions = ()
 
 
@@ -54,7 +54,7 @@ class Signature:
 
     @functools.cached_property
     def _declared(self) -> list[tuple[str, Any]] | None:
-        """Names and kinds of all parameters, without their defaults, which may be large; None if they are not known."""
+        """Names and kinds of all parameters, without defaults, which may be large, or None if there is no signature."""
         try:
             parameters = inspect.signature(self._function()).parameters.values()
         except (TypeError, ValueError):
@@ -63,14 +63,14 @@ class Signature:
 
     @functools.cached_property
     def parameters(self) -> list[str]:
-        """Names of the positional parameters, if known."""
+        """The names of the positional parameters; empty if there is no signature."""
         return [
             name for name, kind in self._declared or () if kind in (_KIND.POSITIONAL_ONLY, _KIND.POSITIONAL_OR_KEYWORD)
         ]
 
     @functools.cached_property
     def static(self) -> tuple[set[int], set[str]]:
-        """Positions and names of static arguments; each parameter is known by both."""
+        """Positions and names of static arguments; a positional parameter is in both sets."""
         return self._positions_and_names(self.options.static_argnums, self.options.static_argnames)
 
     @functools.cached_property
@@ -107,18 +107,18 @@ class Signature:
         for n in numbers:
             if not -count <= n < count and _KIND.VAR_POSITIONAL not in kinds:
                 raise ValueError(
-                    f"jit: static and donated positions must be those of parameters; {self.name} has {count} of them; "
-                    f"got {n}.\n  try: a number from 0 to {count - 1}; they count from 0."
+                    f"jit: static and donated positions must be positions of parameters; {self.name} has {count} "
+                    f"parameters; got {n}.\n  try: a position from 0 to {count - 1}."
                 )
 
     def frozen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments of a library function, with normalized static ones."""
+        """The arguments of a library function, static ones normalized."""
         positions, names = self.static
         frozen_args = tuple([_frozen(x) if i in positions else x for i, x in enumerate(args)])
         return frozen_args, {k: _frozen(x) if k in names else x for k, x in kwargs.items()} if kwargs else kwargs
 
     def label(self, key: Any) -> str:
-        """The name of an argument in messages, given its position or keyword."""
+        """The name of an argument for messages, given its position or keyword."""
         if isinstance(key, int):
             return self.parameters[key] if key < len(self.parameters) else str(key)
         return str(key)
@@ -128,7 +128,7 @@ _PLAIN = {int, str, bool, float, type(None)}
 
 
 def _frozen(x: Any) -> Any:
-    """Static arguments of library functions, normalized: sequences as tuples, NumPy scalars as Python numbers."""
+    """A normalized static argument of a library function: sequences become tuples, NumPy scalars Python numbers."""
     kind = type(x)
     if kind in _PLAIN:
         return x
@@ -140,7 +140,7 @@ def _frozen(x: Any) -> Any:
 
 
 class Arguments:
-    """A call's arguments, sorted into static values and dynamic leaves."""
+    """A call's arguments, separated into static values and the leaves of dynamic arguments."""
 
     __slots__ = ("args", "dynamic", "is_library", "kwargs", "leaves", "static_key", "statics", "structure")
 
@@ -195,17 +195,17 @@ class Arguments:
 
     @property
     def given_statics(self) -> list[tuple[Any, type, Any]]:
-        """The original static arguments: key, class and value."""
+        """Position or keyword, class and value of each static argument, before normalization."""
         given = [(k, self.args[k] if isinstance(k, int) else self.kwargs[k]) for k, _, _ in self.statics]
         return [(k, type(x), x) for k, x in given]
 
     @property
     def is_array(self) -> tuple[bool, ...]:
-        """Which leaves are already device arrays."""
+        """For each leaf, whether it is a device array."""
         return tuple([type(x) is DeviceArray for x in self.leaves])
 
     def types(self) -> list[ArrayType]:
-        """The types of the leaves. With a 64-bit dtype argument, library functions get 64-bit Python numbers."""
+        """The types of the leaves. If a library function gets a 64-bit dtype, its Python numbers are 64 bits wide."""
         is_wide = self.is_library and any([x is dtypes.float64 or x is dtypes.complex128 for _, _, x in self.statics])
         return types_of(self.leaves, is_wide)
 
@@ -221,7 +221,7 @@ class Arguments:
 
 
 def _checked_static(signature: Signature, key: Any, x: Any) -> Any:
-    """A static argument; raises for a model or another tree that holds arrays."""
+    """The static argument itself; raises for a model or another tree that contains arrays."""
     if (
         type(x) in tree_registry.nodes
         and type(x) not in _BUILT_IN
@@ -229,7 +229,7 @@ def _checked_static(signature: Signature, key: Any, x: Any) -> Any:
     ):
         raise ValueError(
             f"jit: static arguments must be hashable, and may hold no arrays; argument {signature.label(key)} of "
-            f"{signature.name} is {describe(x)}, which holds arrays.\n  try: leave it dynamic; models are trees."
+            f"{signature.name} is {describe(x)}, which holds arrays.\n  try: leave it dynamic; models are pytrees."
         )
     return x
 
@@ -252,15 +252,15 @@ def _check_leaf(signature: Signature, call: Arguments, x: Any) -> None:
         if isinstance(x, int) and t.kind == "i" and not -(2 ** (bits(t.dtype) - 1)) <= x < 2 ** (bits(t.dtype) - 1):
             raise OverflowError(
                 f"{signature.name}: Python integers must fit into {t.dtype.name}; got {x}."
-                "\n  try: numpy.asarray(n, 'int64'), an array that is wide enough, or a float."
+                "\n  try: numpy.asarray(n, 'int64') or another array with a wider dtype, or a float."
             )
     except TypeError:
         names = [n for n, leaf in zip(leaf_names(signature, call), call.leaves, strict=False) if leaf is x]
         which = f"argument {names[0]} of {signature.name}" if names else "an argument"
         hint = "" if signature.options.is_library or not names else _static_hint(names[0])
-        own = getattr(type(x), "not_an_argument", None)  # what its class says to do instead
+        own = getattr(type(x), "not_an_argument", None)  # a hint that its class defines
         raise TypeError(
-            f"{signature.name}: {which} must be an array or a number, or trees of those; got {describe(x)}."
+            f"{signature.name}: {which} must be an array, a number, or a tree of these; got {describe(x)}."
             + (hint if own is None else f"\n  try: {own}")
         ) from None
 
@@ -272,7 +272,7 @@ def _static_hint(name: str) -> str:
 
 
 def leaf_names(signature: Signature, call: Arguments) -> list[str]:
-    """The name of the argument that each leaf belongs to, with its path."""
+    """For each leaf, the name of its argument and the path in it, for messages."""
     positions = signature.static[0] if call.statics else set()
     order = [i for i in range(len(call.args)) if i not in positions]
     names = []
@@ -286,7 +286,7 @@ def leaf_names(signature: Signature, call: Arguments) -> list[str]:
 def donations(
     signature: Signature, call: Arguments, program: Program, captured: int, left: Sequence[int]
 ) -> tuple[int | None, ...]:
-    """For each used input of the program, the output that may reuse its donated buffer."""
+    """For each used input of the program, the position of the output that may reuse its donated buffer, or None."""
     if not signature.options.donate_argnums and not signature.options.donate_argnames:
         return ()
     positions, names = signature.donated
@@ -317,32 +317,32 @@ def donations(
     if unused:
         warnings.warn(
             f"Some donated buffers were not usable, because no output of {signature.name} has their type: "
-            + ", ".join(map(str, unused)) + ".",  # programs filter JAX's warning by its first words
+            + ", ".join(map(str, unused)) + ".",  # the first words are those of JAX's warning, which programs filter
             stacklevel=6,
         )  # fmt: skip
     return tuple(chosen)
 
 
 class ShardingTree:
-    """A tree of shardings in the options of `jit`, compared by its leaves."""
+    """A tree of shardings in the options of `jit`, compared by leaves and structure."""
 
     __slots__ = ("_key", "tree")
 
     def __init__(self, made: Any) -> None:
         leaves, structure = tree.flatten(made, is_leaf=_is_sharding)
-        self.tree = structure.unflatten(leaves)  # our own copies of lists
+        self.tree = structure.unflatten(leaves)  # copies lists
         self._key = (tuple(leaves), structure)
 
     @property
     def leaves(self) -> tuple[Any, ...]:
-        """The shardings, None where none is requested."""
+        """The shardings, or None where no sharding is requested."""
         return self._key[0]
 
     def after(self, first: Any) -> ShardingTree:
         """These shardings, with `first` prepended."""
         if not isinstance(self.tree, (tuple, list)):
             raise TypeError(
-                f"jit: in_shardings of a method must be a tuple, with an entry for each argument; got {self.tree}."
+                f"jit: in_shardings of a method must be a tuple, with one entry per argument; got {self.tree}."
             )
         return ShardingTree((first, *self.tree))
 
@@ -358,7 +358,7 @@ def _is_sharding(x: Any) -> bool:
 
 
 def flat_shardings(boxed: ShardingTree | None, target: Any, name: str, what: str) -> list[Any]:
-    """One sharding, or None, for each leaf of `target`, from a prefix tree of them."""
+    """One sharding, or None, for each leaf of `target`, from a prefix tree of shardings."""
     if boxed is None:
         return [None] * len(tree.leaves(target))
     prefix = boxed.tree
@@ -370,7 +370,7 @@ def flat_shardings(boxed: ShardingTree | None, target: Any, name: str, what: str
 
 
 def concrete(s: Any, what: str) -> Any:
-    """A sharding or a `Format`; a `PartitionSpec` refers to the current mesh."""
+    """The sharding or `Format` that `s` means: a `PartitionSpec` refers to the current mesh."""
     if not _is_sharding(s) and not hasattr(s, "sharding_for"):
         raise TypeError(f"jit: {what} must be a tree of shardings, PartitionSpecs and Formats; got {describe(s)}.")
     if isinstance(s, PartitionSpec):
@@ -381,7 +381,7 @@ def concrete(s: Any, what: str) -> Any:
 
 
 def fitted(s: Any, shape: tuple[int, ...], what: str) -> Any:
-    """A sharding that was asked for, or that of a `Format`, for an array of this shape; raises if it does not fit."""
+    """The requested sharding, or that of a `Format`; raises if it cannot split an array of this shape."""
     if hasattr(s, "sharding_for"):
         s = concrete(s.sharding_for(shape, what), what)
     if s is not None:
@@ -390,11 +390,11 @@ def fitted(s: Any, shape: tuple[int, ...], what: str) -> Any:
 
 
 def refuse_out(name: str, out: Any) -> None:
-    """Raise if NumPy's `out` is given, an array to write into."""
+    """Raise if the argument `out`, an array that NumPy writes into, is given."""
     if out is not None:
         raise NotImplementedError(
             errors.explained(
                 f"{name}: arrays are immutable, so `out` must be None; got {describe(out)}.",
-                "use the result of the call, or x.at[...].set(result) for a part of an array.",
+                "use the result of the call, or x.at[...].set(result) to write it into a part of x.",
             )
         )

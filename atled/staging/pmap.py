@@ -1,4 +1,4 @@
-"""`pmap`: a batch of examples, one per device. It is `shard_map` over a mesh of one axis, with `vmap`'s arguments."""
+"""`pmap`: runs one example on each device, by `shard_map` over a mesh with one axis; its arguments are `vmap`'s."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """Turn a function of one example into a function of a batch, which runs one example on each device.
+    """Turn a function of one example into a function of a batch that runs one example on each device.
 
     The arguments are those of `vmap`. With `axis_name`, collectives such as `lax.psum` work over the devices. Arguments
-    in `static_broadcasted_argnums` are Python values that all devices get. With several processes, each passes the
-    examples of its own devices. Inside another `pmap` or `shard_map`, the batch stays on the device: it is a `vmap`.
+    in `static_broadcasted_argnums` are Python values that all devices get. With several processes, each process passes
+    the examples of its own devices. Inside another `pmap` or `shard_map`, `pmap` is a `vmap` on the device.
 
     >>> import atled.numpy as jnp
     >>> pmap(lambda x: x * 2)(jnp.ones((1, 3)))
@@ -76,7 +76,7 @@ def pmap(
 
 
 def _mapped_axes(in_axes: Any, static: tuple[int, ...], args: Any) -> list[Any]:
-    """The mapped axis of each leaf of the arguments that are not static."""
+    """The mapped axis, or None, of each leaf of the dynamic arguments."""
     if static and isinstance(in_axes, (tuple, list)) and len(in_axes) == len(args) + len(static):
         in_axes = tuple([a for i, a in enumerate(in_axes) if i not in static])
     return _flat_axes("in_axes", in_axes, args)
@@ -85,7 +85,7 @@ def _mapped_axes(in_axes: Any, static: tuple[int, ...], args: Any) -> list[Any]:
 def _over_devices(
     fun: Callable[..., Any], name: Any, axes_of: Any, out_axes: Any, static: tuple[int, ...], mesh_of: Any
 ) -> Callable[..., Any]:
-    """The function of a whole batch: a `shard_map` whose shards are one example each."""
+    """The function of a whole batch, by `shard_map` with one example per shard."""
 
     def whole(*args: Any, **kwargs: Any) -> Any:
         dynamic, fixed = _without(args, static)
@@ -121,7 +121,7 @@ def _spec(name: Any, axis: int | None, ndim: int) -> PartitionSpec:
 
 
 def _without(args: Sequence[Any], static: Sequence[int]) -> tuple[tuple[Any, ...], dict[int, Any]]:
-    """Split arguments into mapped ones, and static ones by position."""
+    """Split arguments into a tuple of the dynamic ones and a dict from position to static argument."""
     places = {n % len(args) for n in static} if args else set()
     return tuple([x for i, x in enumerate(args) if i not in places]), {i: args[i] for i in places}
 
@@ -135,17 +135,17 @@ def _mesh(name: Any, devices: Sequence[Any] | None, backend: str | None, size: i
     candidates = list(devices) if devices is not None else client.devices(backend)
     here = [d for d in candidates if d.process_index == d.client.process_index()]
     if len(here) < len(candidates) and len(here) == size:
-        return Mesh(candidates, (name,))  # each process gives the examples of its own devices
+        return Mesh(candidates, (name,))  # each process passes the examples of its own devices
     if size > len(candidates):
         raise ValueError(
             f"pmap: each example needs a device; got {size} examples, but there are {len(candidates)} devices."
-            "\n  try: vmap inside of pmap, for several examples per device, or a batch that is split: x.reshape(n, -1)."
+            "\n  try: vmap inside pmap for several examples per device, on a batch of shape (devices, examples, ...)."
         )
     return Mesh(candidates[:size], (name,))
 
 
 def _placed(x: Any, axis: int | None, mesh: Mesh, name: Any) -> Any:
-    """An argument, placed on the devices."""
+    """An argument, split over the devices of the mesh along its mapped axis."""
     if isinstance(x, Tracer):
         return x
     t = type_of(x)

@@ -1,7 +1,7 @@
-"""Range checks of integers, such as labels, before the first call of a program: see `Expect`.
+"""Checks the range of integers, such as labels, before the first run of a program that contains `Expect` ops.
 
-Compiled code cannot raise, and checking labels would slow down every step. So before the first run of a function with
-such checks, the part of its program that computes those integers from its arguments is run separately.
+Compiled code cannot raise, and checking labels would slow down every step. Therefore the part of the program that
+computes these integers from its arguments is run separately, once, before the first run of the program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atled.ops.range_check import Expect
 
 
 def complain(op: Expect, least: int, most: int) -> None:
-    """Raise if the least or the largest of some integers is out of range."""
+    """Raise if the least or the largest of some integers is outside the range of an `Expect`."""
     if least < op.low or most >= op.high:
         raise ValueError(
             errors.explained(f"{op.what} must be {op.low} to {op.high - 1}; got {least if least < op.low else most}.")
@@ -28,7 +28,7 @@ def complain(op: Expect, least: int, most: int) -> None:
 
 
 def check_expectations(program: Program, operands: Sequence[Any]) -> None:
-    """Raise if a program would get integers outside the range that it expects."""
+    """Raise if integers that a program would compute from these operands are outside the range of an `Expect`."""
     if _expects(program):
         ops, ends = program.memo("expectations", lambda: _watched(program))
         bounds = [int(np.asarray(x)) for x in bind(Call(ends), *operands)] if ops else []
@@ -48,13 +48,13 @@ def _expects(program: Program) -> bool:
 def _watched(program: Program) -> tuple[list[Expect], Program]:
     """The range checks of a program, and a program that computes the minimum and maximum of each.
 
-    Only integers that are computed from integers are checked, so that a model does not run twice.
+    Only integers that are computed from integers alone are checked, so that a model does not run twice.
     """
     ops: list[Expect] = []
     ends: list[Any] = []
 
     def walk(program: Program, operands: Sequence[Any]) -> list[Any]:
-        env: dict[Any, Any] = dict(zip(program.inputs, operands, strict=True))  # None for values that are not known
+        env: dict[Any, Any] = dict(zip(program.inputs, operands, strict=True))  # None for values that are not computed
         for e in program.equations:
             given = [env[v] if type(v) is Var else v for v in e.operands]
             if type(e.op) is Call:

@@ -15,7 +15,7 @@ from atled.data.random_access_nodes import ENDLESS
 
 
 def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept: bool) -> tuple[Any, int | None]:
-    """Batches on devices, infinitely many unless `epochs` is given; and their number, if known.
+    """Batches on devices, endless unless `epochs` is given, and their number, or None if unknown.
 
     Args:
         is_kept: whether the position in the data must be saved, so that a run can be resumed.
@@ -26,7 +26,7 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
         batches, count = _repeated(batches, epochs)
         return data.to_devices(batches.iterator(num_workers=workers), sharding), count
     if workers:
-        raise TypeError(errors.explained("train.fit: workers are for pipelines of atled.data.", "data.source(list)."))
+        raise TypeError(errors.explained("train.fit: num_workers needs an atled.data pipeline.", "data.source(list)."))
     iterator = iter(batches)
     if epochs not in (None, 1) and iterator is batches:
         raise TypeError(
@@ -50,14 +50,14 @@ def feed(batches: Any, sharding: Any, workers: int, epochs: int | None, is_kept:
 def _repeated(batches: Pipeline, epochs: int | None) -> tuple[Pipeline, int | None]:
     """A pipeline repeated for at least `epochs`, and the number of batches, if known.
 
-    If known, the pipeline is repeated without end, so that a run can be resumed with more epochs.
+    If the number is known, the pipeline is repeated without end, so that a run can be resumed with more epochs.
     """
     has_end = batches.epochs is not None and batches.node.size != ENDLESS
     length = _length(batches)
     if length == 0:
         raise ValueError(
             errors.explained(
-                f"train: an epoch has no batch: there are {batches.node.size} examples.",
+                f"train: an epoch has no batches, as there are only {batches.node.size} examples.",
                 "smaller batches, or drop_last=False.",
             )
         )
@@ -80,7 +80,7 @@ def _length(batches: Pipeline) -> int | None:
 
 
 def _again(batches: Any, first: Iterator[Any], epochs: int | None) -> Iterator[Any]:
-    """An iterable, restarted for each epoch; an iterator has one epoch."""
+    """Yields the batches of an iterable, restarted for each epoch; an iterator has one epoch."""
     done = 0
     while True:
         is_empty = True
@@ -94,12 +94,12 @@ def _again(batches: Any, first: Iterator[Any], epochs: int | None) -> Iterator[A
 
 
 def sharding_of(where: Any) -> Any:
-    """The sharding of batches: as given, or along the first axis of a mesh."""
+    """The sharding of batches: `where` itself, or, for a mesh, a split along its first axis."""
     return NamedSharding(where, PartitionSpec(where.axis_names[0])) if isinstance(where, Mesh) else where
 
 
 def fitting(where: Any) -> Any:
-    """Like `sharding_of`, for batches of different sizes: those that cannot be split evenly are replicated."""
+    """Like `sharding_of`, for batches of different sizes: replicates a batch that cannot be split evenly."""
     sharding = sharding_of(where)
     if not isinstance(sharding, NamedSharding) or not sharding.is_fully_addressable:
         return sharding

@@ -28,10 +28,10 @@ class Evaluation:
         batches: a pipeline of one epoch, or any iterable that can be iterated many times.
         metrics_fn: `metrics_fn(model, *batch)`, as for `train.evaluate`; by default the loss. In the log, the names of
             its metrics begin with "eval/".
-        every: how many steps lie between two evaluations; there is one more at the end.
-        best: a metric, such as "eval/loss"; its best checkpoint is kept.
+        every: the number of steps between evaluations; the last step is also evaluated.
+        best: a metric, such as "eval/loss"; the checkpoint with its best value is kept.
         mode: "min", the default, or "max": whether the smallest or the largest value is best.
-        patience: stop after that many evaluations in a row without improvement.
+        patience: the number of evaluations in a row without improvement after which the run stops.
 
     >>> from atled import train
     >>> train.Evaluation([1, 2], every=50, best="eval/loss").every
@@ -67,9 +67,9 @@ def evaluate(
 ) -> dict[str, Any]:
     """Metrics of a model over all batches, as numbers by name.
 
-    `metrics_fn(model, *batch)` returns a dict of `atled.metrics` of the batch, which are merged. A number or an array
-    instead of a metric is averaged over all of its elements. The model is in `eval` mode. `metrics_fn` is jitted:
-    globals and closures are read in the first call only.
+    `metrics_fn(model, *batch)` returns a dict of `atled.metrics` of one batch; those of all batches are merged. Numbers
+    and arrays in the dict are averaged over all elements. The model is in `eval` mode. `metrics_fn` is jitted: globals
+    and closures are read in the first call only.
 
     Args:
         batches: a pipeline of one epoch, or any iterable.
@@ -91,7 +91,7 @@ def evaluate(
     fed, count = feed(batches, fitting(sharding), 0, 1, False)
     for batch in Progress(fed, 0, count, label="evaluate", is_shown=progress, is_kept=False):
         size, before = [np.shape(x)[:1] for x in tree.leaves(batch)], size
-        is_expected = total is None or size < before  # another function, or a smaller last batch
+        is_expected = total is None or size < before  # the first call, or a smaller last batch
         with override(explain_compiles=False) if is_expected else contextlib.nullcontext():
             batch_metrics = _measured(metrics_fn, model, arguments(batch))
         with override(explain_compiles=False):
@@ -102,7 +102,7 @@ def evaluate(
 
 
 def tried(model: Any, metrics_fn: Callable[..., Any], batches: Any) -> list[str]:
-    """The names of metrics. Later errors are found now: by a trace with the first batch, which computes nothing."""
+    """The names of the metrics. Traces `metrics_fn` with the first batch, so that its errors appear before training."""
     batch = next(iter(batches), None)
     if batch is None:
         raise ValueError(errors.explained("train.evaluate: there are no batches."))
@@ -131,6 +131,6 @@ def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(x: Any) -> Any:
-    """A number, or an array of them."""
+    """An array as a NumPy array, or as a Python number if it has no axes."""
     array = np.asarray(x)
     return array.item() if not array.ndim else array

@@ -61,33 +61,33 @@ def fit(
 ) -> State:
     """Train a model; returns the `State` after the last step. With a checkpoint, the same call again resumes the run.
 
-    The loss is `loss(model, batch)`, or `loss(model, x, y)` if batches are tuples; with a parameter `key`, it gets the
-    key of the step.
+    The loss is `loss(model, batch)`, or `loss(model, x, y)` if batches are tuples; a loss with a parameter `key` gets
+    the key of the step.
 
     Args:
         model: a model, or a `State`, which includes the optimizer and key.
         batches: a pipeline of `atled.data`, which is repeated as long as needed; or any other iterable of batches.
-        optimizer: such as `optim.AdamW(1e-3)`; `optim.average(optimizer, 0.999)` also keeps averaged weights, with
-            which the model is evaluated.
-        steps: the total number of steps; or `epochs`, the number of passes over the batches. Without either, once.
-        key: for losses with a parameter `key`.
+        optimizer: an optimizer, such as `optim.AdamW(1e-3)`; `optim.average(optimizer, 0.999)` also averages the
+            weights, and the model is evaluated with the averages.
+        steps: the total number of steps; or `epochs`, the number of passes over the batches. The default is one epoch.
+        key: a random key, for losses with a parameter `key`.
         has_aux: whether the loss returns (value, dict of more metrics).
         evaluation: a `train.Evaluation`, or just held-out batches, on which the loss is measured every 1000 steps and
             at the end.
-        checkpoint: a directory, a URL or a `checkpoints.Saver`; saved as the saver says, or whenever the model is
-            evaluated, else every 1000 steps; and at the end. With a directory, its file `log.jsonl` is the log.
-        loggers: further `Logger`s, on the first process only.
+        checkpoint: a directory, a URL or a `checkpoints.Saver`, which decides when to save; by default at evaluations,
+            or every 1000 steps without any, and at the end. A local directory also gets the log, `log.jsonl`.
+        loggers: more `Logger`s; only the first process calls them.
         callbacks: functions that are called with the `Run` after each step.
-        tokens_per_batch: a number, or a function of the batch, to show tokens per second.
+        tokens_per_batch: a number, or a function of the batch that returns it, to show tokens per second.
         sharding: how batches are split: a `NamedSharding`, or a mesh, whose first axis splits them.
         num_workers: the number of data-loading processes.
         gradient_accumulation_steps: the number of microbatches, which are computed one after the other to save memory.
         precision: the compute dtype of layers: "bfloat16", or "float16", with loss scaling.
-        nans: what to do if a loss or gradient is not finite. "stop" raises FloatingPointError with the line where it
-            comes from. "skip" skips the batch. "back" restores the last checkpoint and continues after the batch. None
-            disables the check.
+        nans: what to do if a loss or gradient is not finite. "stop" raises FloatingPointError with the line that
+            computed the NaN. "skip" skips the batch. "back" restores the last checkpoint and continues after the batch.
+            None disables the check.
 
-    SIGTERM and, with a checkpoint, Ctrl-C save after the step and end the program.
+    SIGTERM, and with a checkpoint also Ctrl-C, ends the program after the current step has been saved.
 
     >>> from atled import data, nn, optim, random, train
     >>> import numpy as np
@@ -138,12 +138,12 @@ def _check_lengths(steps: int | None, epochs: int | None) -> None:
 
 
 def _completed(evaluation: Evaluation | None, saver: checkpoints.Saver | None, loss: Any) -> Evaluation | None:
-    """An evaluation with its defaults: the loss, and the best metric of the saver."""
+    """The evaluation with its defaults filled in: the loss as metric, and `best` and `mode` of the saver."""
     if evaluation is None:
         if saver is not None and (saver.best or "").startswith("eval/"):
             raise TypeError(
                 errors.explained(
-                    f"train.fit: the saver keeps the best {saver.best}, and there is no evaluation.",
+                    f"train.fit: the saver keeps the best {saver.best}, but there is no evaluation.",
                     "evaluation=train.Evaluation(batches).",
                 )
             )
@@ -155,7 +155,7 @@ def _completed(evaluation: Evaluation | None, saver: checkpoints.Saver | None, l
 
 
 def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None) -> State:
-    """The state after the last step; in any case, logs and checkpoints are written and the data iterator is closed."""
+    """The state after the last step. Also after an error, logs and checkpoints are flushed and `fed` is closed."""
     try:
         state = run.go()
         run.flush()
@@ -164,7 +164,7 @@ def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None
             run.flush()
         if saver is not None:
             with contextlib.suppress(Exception):
-                saver.wait()  # or the next call might find an older checkpoint
+                saver.wait()  # otherwise the next call might find an older checkpoint
         raise
     finally:
         fed.close()
@@ -173,7 +173,7 @@ def _finished(run: Run, fed: Any, bar: Progress, saver: checkpoints.Saver | None
 
 
 def _state(model: Any, optimizer: Any, key: Any, precision: Any, sharding: Any) -> State:
-    """The initial state. The state is donated from step to step; the given model is copied."""
+    """The initial state. Each step donates its state, so the model of the user is copied first."""
     if isinstance(model, State):
         if any([x is not None for x in (optimizer, key, precision)]):
             raise TypeError(errors.explained("train.fit: a State already has an optimizer, a key and a precision."))
@@ -191,7 +191,7 @@ def _state(model: Any, optimizer: Any, key: Any, precision: Any, sharding: Any) 
 
 
 def _spread(x: Any, sharding: Any) -> Any:
-    """A tree, replicated over the devices of the batches if it is on only one of them."""
+    """A tree, replicated over the mesh of `sharding` unless one of its leaves already has a `NamedSharding`."""
     some = next((s for s in tree.leaves(sharding, is_leaf=lambda s: isinstance(s, NamedSharding))), None)
     if some is None or any([isinstance(leaf.sharding, NamedSharding) for leaf in tree.leaves(x)]):
         return x
@@ -214,13 +214,13 @@ def _saver(checkpoint: Any, evaluation: Evaluation | None) -> checkpoints.Saver 
         value = None if evaluation is None else getattr(evaluation, name)
         if value is not None and value != getattr(checkpoint, name):
             raise TypeError(
-                errors.explained(f"train.fit: {name}={value!r} must be an option of the saver.", f"Saver(…, {name}=…).")
+                errors.explained(f"train.fit: {name}={value!r} must be given to the saver.", f"Saver(…, {name}=…).")
             )
     return checkpoint
 
 
 def _loss_of(loss: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
-    """The loss as a metric: the mean over batches, weighted by their size."""
+    """A `metrics_fn` that returns the loss, as a mean over batches weighted by their size."""
     more = {"key": None} if takes_key(loss)[1] else {}
 
     def measure(model: Any, *batch: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`curves`: the log of a run as a picture, with matplotlib."""
+"""`curves`: plots the log of a run with matplotlib."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from atled.train.logs import records
 def curves(log: Any, path: Any = None, *, names: Any = None) -> Any:
     """Plot the logged metrics to a PNG, SVG or PDF file; without a path, returns a figure that notebooks show.
 
-    A metric and its evaluation counterpart share a panel. Long curves are drawn pale, with their running mean.
+    A metric and its evaluation counterpart share a panel. Curves of over 50 values are drawn pale, with a running mean.
     Needs matplotlib: `pip install "atled[plot]"`.
 
     Args:
-        log: a directory of a run, a `JSONL` file, or records as `train.records` gives them.
+        log: the directory of a run, a `JSONL` file, or records as `train.records` returns them.
         names: which metrics to draw; by default all.
 
     >>> from atled import train
@@ -67,7 +67,7 @@ class Curves:
         self.figure.savefig(out, format="svg")
         width = 72 * self.figure.get_figwidth()
         drawn = re.sub(r'width="[^"]*pt" height="[^"]*pt"', 'width="100%"', out.getvalue(), count=1)
-        return f'<div style="max-width:{width:.0f}pt">{drawn[drawn.index("<svg") :]}</div>'  # as wide as there is room
+        return f'<div style="max-width:{width:.0f}pt">{drawn[drawn.index("<svg") :]}</div>'  # fits the page
 
 
 def _points(found: list[dict[str, Any]]) -> dict[str, tuple[list[int], list[float]]]:

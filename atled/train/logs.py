@@ -20,7 +20,7 @@ PAUSE = 0.2  # seconds that lines may be buffered
 
 
 class Logger(Protocol):
-    """Anything with `log(step, values)`: a custom tracker is a class with this method.
+    """The protocol of loggers: a custom tracker is a class with a method `log(step, values)`.
 
     An optional `rewind(step)` is called when later steps are discarded, and `flush()` before a checkpoint is written
     and at the end of the run.
@@ -42,7 +42,7 @@ _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  #
 
 
 class Appended:
-    """An append-only file. Writes are passed to the system a few times a second, and to disk with `flush`."""
+    """An append-only file. Writes are buffered for up to `PAUSE` seconds; `flush` writes them to disk."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path.expanduser().absolute()  # the working directory may change
@@ -53,7 +53,7 @@ class Appended:
         weakref.finalize(self, _close, self._file, self._waiting)
 
     def write(self, data: bytes) -> None:
-        """Write it, buffered."""
+        """Append bytes, buffered."""
         self._waiting.append(data)
         if time.monotonic() - self._last > PAUSE:
             self.pass_on()
@@ -69,7 +69,7 @@ class Appended:
         return self.path.read_bytes()
 
     def cut(self, size: int) -> None:
-        """Truncate the file to its first bytes."""
+        """Truncate the file to its first `size` bytes."""
         self.pass_on()
         os.ftruncate(self._file, size)
 
@@ -112,12 +112,12 @@ class JSONL:
         self._file = Appended(pathlib.Path(path))
 
     def log(self, step: int, values: dict[str, float]) -> None:
-        """Write a line."""
+        """Append the line of a step."""
         line = {"step": step, **{k: plain(v) for k, v in values.items()}, "step": step}  # noqa: F601
         self._file.write(json.dumps(line).encode() + b"\n")
 
     def rewind(self, step: int) -> None:
-        """Remove lines after a step, and an incomplete line."""
+        """Remove the lines of later steps, and an incomplete line."""
         valid_bytes = 0
         for line in self._file.content().splitlines(keepends=True):
             record = _parsed(line)
@@ -164,7 +164,7 @@ def from_plain(x: Any) -> Any:
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """A parsed line; None if it is incomplete."""
+    """The record of a line; None if the line is incomplete."""
     try:
         record = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:

@@ -42,11 +42,16 @@ class State(nn.Module):
             )
         self.model, self.optimizer = model, optimizer
         self.opt_state = nn.Buffer(optimizer.init(model, mesh_axis=mesh_axis))
-        self.step = nn.Buffer(np.zeros((), "int32"))  # also where the default is 64 bits wide
+        self.step = nn.Buffer(np.zeros((), "int32"))  # 32 bits, even if the default integer has 64
         self.key = None if key is None else nn.Buffer(key)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "memory":  # the former name of `opt_state`
+            getattr(self, name)  # raises
+        super().__setattr__(name, value)
+
     def step_key(self) -> Any:
-        """The key of this step: the same for the same step of a run, so that a run can be resumed."""
+        """The key of this step, a function of `key` and the step number, so that a resumed run uses the same keys."""
         if self.key is None:
             raise TypeError(
                 errors.explained(

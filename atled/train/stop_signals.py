@@ -1,7 +1,7 @@
-"""`Stopping`: SIGTERM and Ctrl-C end a run after the current step, the same one in all processes.
+"""`Stopping`: SIGTERM and Ctrl-C end a run after the current step, which is the same in all processes.
 
-The first process decides at certain steps, and announces the step of its next decision, about a second later. The
-others wait for its decision at exactly these steps, so that no process gets a step ahead.
+The first process decides at certain steps, and announces the step of its next decision, about a second later. The other
+processes wait for each decision at exactly these steps, so that no process gets a step ahead.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Stopping:
     def __init__(self, catches_ctrl_c: bool) -> None:
         global _count
         _count += 1
-        self.signal: int | None = None  # agreed on by all processes
-        self._got: int | None = None  # by this process
+        self.signal: int | None = None  # the signal on which all processes agreed
+        self._got: int | None = None  # the signal that this process received
         self._caught = (signal.SIGTERM, *([signal.SIGINT] if catches_ctrl_c else []))
         self._before: dict[int, Any] = {}
         self._key = f"train/stopping/{_count}"
         self._next = -1  # the step of the next decision
-        self._last: tuple[float, int] | None = None  # when and at which step the last one was
+        self._last: tuple[float, int] | None = None  # time and step of the last decision
 
     def __enter__(self) -> Self:
         for number in self._caught:
@@ -56,7 +56,7 @@ class Stopping:
                 os.write(2, b"\ntrain.fit: saves after this step and ends. Ctrl-C again ends at once.\n")
 
     def decided(self, step: int) -> bool:
-        """Whether the run ends after this step. All processes ask for the same steps."""
+        """Whether the run ends after this step. All processes must call it for the same steps."""
         if not distributed.is_initialized():
             self.signal = self._got
             return self.signal is not None

@@ -1,8 +1,8 @@
 """`TensorBoard`: event files, written without TensorFlow.
 
 A file is a sequence of records: the length, its checksum, a message, its checksum. The checksums are CRC-32C, rotated
-and shifted. The message is an `Event` of protocol buffers, of which we need five fields: `wall_time` (1), `step` (2),
-`file_version` (3), and `summary` (5) with values (1) of a `tag` (1) and a `simple_value` (2).
+and shifted. The message is an `Event` protocol buffer with the fields `wall_time` (1), `step` (2), `file_version` (3)
+and `summary` (5), whose values (1) have a `tag` (1) and a `simple_value` (2).
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class TensorBoard:
             self._file.write(_record(_double(1, time.time()) + _text(3, b"brain.Event:2")))
 
     def log(self, step: int, values: dict[str, float]) -> None:
-        """Write a record."""
+        """Append the record of a step."""
         summary = b"".join(
             [_text(1, _text(1, k.encode()) + b"\x15" + _float(v)) for k, v in values.items()]
         )  # 0x15: field 2, four bytes
         self._file.write(_record(_double(1, time.time()) + b"\x10" + _varint(step) + _text(5, summary)))
 
     def rewind(self, step: int) -> None:
-        """Remove records after a step, and an incomplete record."""
+        """Remove the records of later steps, and an incomplete record."""
         cut_at = 0
         for end, at, _ in self.events():
             if at > step:

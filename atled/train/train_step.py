@@ -33,7 +33,7 @@ def step(
     Args:
         donate: whether the state is donated.
         gradient_accumulation_steps: the number of microbatches that the batch is split into along the first axis, to
-            save memory. Losses and gradients are means over the microbatches. Each has its own key.
+            save memory. Losses and gradients are means over the microbatches. Each microbatch has its own key.
 
     >>> from atled import nn, optim, random, train
     >>> import atled.numpy as jnp
@@ -62,8 +62,8 @@ def guarded(loss: Callable[..., Any], *, has_aux: bool, gradient_accumulation_st
     """A compiled function `state, is_held, metrics = step(state, is_held, *batch)` that skips steps with a non-finite
     loss.
 
-    From the first non-finite loss or gradient on, it returns the state before it, so that further steps can be
-    launched before the loss is read.
+    After the first non-finite loss or gradient, all calls return the state of the step before, so that further steps
+    can be launched before the loss is read.
     """
     begun = _begun(loss, has_aux, gradient_accumulation_steps)
 
@@ -93,7 +93,7 @@ def takes_key(loss: Callable[..., Any]) -> tuple[bool, bool]:
 def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[..., Any]:
     """A function of a state and a batch that returns the metrics of a step, and a function that applies the step.
 
-    The latter takes the state again, so that it can be called in a loop that carries the state.
+    The second function takes the state again, so that a loop can carry the state.
     """
     may_have_key, must_have_key = takes_key(loss)
     if not isinstance(micro, int) or isinstance(micro, bool) or micro < 1:
@@ -137,14 +137,14 @@ def _begun(loss: Callable[..., Any], has_aux: bool, micro: int) -> Callable[...,
         value, extra, model, grads = (part if micro == 1 else _in_parts(part, micro))(state.model, *batch, **more)
 
         def elsewhere(model: Any) -> Any:
-            """The loss of this batch with other parameters. State that layers assign there is discarded."""
+            """The loss of this batch with other parameters; state that layers assign is discarded."""
             same = {name: random.clone(key) for name, key in more.items()}
             out = loss(tree.map(lambda x: x, model), *batch, **same)
             return out[0] if has_aux else out
 
         def apply(state: State) -> State:
             after = model
-            if state.model is not before:  # unchanged parts are in the given state
+            if state.model is not before:  # leaves that the loss did not assign come from `state`
                 after = tree.map(lambda now, old, new: now if new is old else new, state.model, before, model)
             return state.apply_gradients(after, grads, value=value, loss=elsewhere)
 

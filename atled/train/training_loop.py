@@ -1,8 +1,8 @@
 """`Run`: the implementation of `fit`.
 
-Steps are launched before the values of the previous ones are known (`AHEAD`, `LAG`); values are logged in order when
-they are ready. A checkpoint is written after its steps were logged, and a resumed run removes later log entries. So
-each step is in the log once, with the numbers of an uninterrupted run.
+Steps are launched before the values of the previous steps are known (`AHEAD`, `LAG`); values are logged in order when
+they are ready. A checkpoint is written after its steps were logged, and a resumed run removes later log entries, so
+that the log has each step once, with the numbers of an uninterrupted run.
 
 A method that waits for in-flight steps returns whether the run is still at the same step: it may have gone back to a
 checkpoint.
@@ -34,9 +34,9 @@ from atled.train.state import State, gradients
 from atled.train.stop_signals import Stopping
 from atled.train.train_step import RESERVED, guarded, step, takes_key
 
-AHEAD = 2  # in-flight steps before values are read
-LAG = 0.1  # values may also lag by the steps of this many seconds
-LOOKS = 3  # how often a run locates the origin of a NaN, which reruns a step op by op
+AHEAD = 2  # steps that may be in flight before values are read
+LAG = 0.1  # seconds of short steps that may be in flight, if more than AHEAD
+LOOKS = 3  # how often a run locates the origin of a NaN, by running a step op by op
 BACKS = 3  # how often a run goes back to the same checkpoint
 SKIPS = 100  # how many steps in a row may be skipped
 _END = object()
@@ -52,7 +52,7 @@ class _Sent(NamedTuple):
 
 
 class Run:
-    """A run of `fit`, as callbacks see it: `step`, `state`, `metrics` of this step, `values` of the last logged one.
+    """A run of `fit`, for callbacks: `step`, `state` and `metrics` of this step, `values` of the last logged step.
 
     A callback may assign to `state`, call `stop()`, or `log(name=value)`, which adds values to this step's log entry.
 
@@ -86,18 +86,18 @@ class Run:
         self.best_value: float | None = None
         self.waited = 0  # evaluations since the best value
         self._sent: collections.deque[_Sent] = collections.deque()
-        self._extra: dict[int, dict[str, float]] = {}  # what callbacks log
+        self._extra: dict[int, dict[str, float]] = {}  # values that callbacks log, by step
         self._called = self.step  # the last step whose callbacks have run
         self._is_open = False  # whether `values` are those of a step that is not logged yet
         self._is_over = False
-        self._is_first = True  # no step was launched yet
-        self._evaluated: list[str] = []  # the metrics of an evaluation
+        self._is_first = True  # whether no step has been launched yet
+        self._evaluated: list[str] = []  # names of evaluation metrics
         self._reach = AHEAD  # the number of steps that may be in flight
         self._looked = (time.perf_counter(), self.step)
         self._looks = self._skipped = 0
         self._backs: collections.Counter[int] = collections.Counter()
         self._saved = -1
-        self._is_recalled = False  # whether the optimizer of the checkpoint was made again from its record
+        self._is_recalled = False  # whether the optimizer of the checkpoint was rebuilt from its record
         key = None if state.key is None else np.asarray(random.key_data(state.key)).tolist()
         # metadata of a checkpoint
         self._about = {"optimizer": shown(state.optimizer), "record": record(state.optimizer), "key": str(key)}
@@ -115,7 +115,7 @@ class Run:
     # -- the loop -------------------------------------------------------------------------------------------------
 
     def go(self) -> State:
-        """Resume, train, evaluate, save."""
+        """Run the whole loop: resume, train, evaluate, save; returns the last state."""
         if (e := self.evaluation) is not None:
             assert e.metrics_fn is not None
             found = tried(self.state.eval_model(), e.metrics_fn, e.batches)
@@ -128,7 +128,7 @@ class Run:
         self._held: Any = jnp.asarray(False)
         self.bar.begin()
         with Stopping(self.saver is not None) as stopping:
-            while not self._is_done() or not self._settle(0):  # which may go back
+            while not self._is_done() or not self._settle(0):  # `_settle` may go back to a checkpoint
                 batch = next(self.batches, _END)
                 if batch is _END:
                     self._is_over = self._settle(0) and self._at_the_end()
@@ -145,7 +145,7 @@ class Run:
         return self.state
 
     def _left(self) -> int:
-        """The number of steps that may be in flight now. Short steps are read in groups, which is cheaper."""
+        """The number of steps that may be in flight now. The values of short steps are read in groups."""
         if self.callbacks and self.nans == "skip":
             return 0  # callbacks must not run twice
         if len(self._sent) <= self._reach:
@@ -173,7 +173,7 @@ class Run:
         self._sent.append(_Sent(self.step, self.metrics, batch, place))
 
     def _settle(self, left: int) -> bool:
-        """Read the values of steps until at most `count` are in flight."""
+        """Read values until at most `left` steps are in flight; returns False if the run went back to a checkpoint."""
         while len(self._sent) > left:
             sent = self._sent[0]
             values = {k: float(v) for k, v in sent.metrics.items() if np.ndim(v) == 0}
@@ -201,7 +201,7 @@ class Run:
             logger.log(step, dict(self.values))
 
     def _after_step(self) -> bool:
-        """Callbacks, evaluation and checkpoints of a step."""
+        """Run callbacks, evaluation and checkpoint of a step; returns False if the run went back to a checkpoint."""
         for callback in self.callbacks:
             callback(self)
         self._called = self.step
@@ -219,7 +219,7 @@ class Run:
             return self._save(force=True)
         if self._saved < 0:
             self._saved = 0
-            self.saver.save(self.step, self.state)  # not a step to save, but memory can be allocated in advance
+            self.saver.save(self.step, self.state)  # does not save here, but allocates staging memory in advance
         return True
 
     # -- evaluation -----------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class Run:
         return self.evaluation is not None and (is_last or step % self.evaluation.every == 0)
 
     def _at_the_end(self) -> bool:
-        """The data ended unexpectedly: evaluate, and log the last step again with the result."""
+        """The data ended: warn if steps are missing, evaluate, and log the last step again with the result."""
         if self._is_first and not self.step:
             raise ValueError(errors.explained("train.fit: there are no batches."))
         if self.steps is not None:
@@ -254,7 +254,7 @@ class Run:
         return self.best is not None and self._compare(self.best, e)
 
     def _check_best(self, of_steps: Callable[[], Any]) -> None:
-        """Raise for a best metric that no step will have. What callbacks log is not known before."""
+        """Raise if no step will have the best metric. Names that callbacks might log are accepted."""
         name, known = self.best, list(self._evaluated)
         if name is None or name in known:
             return
@@ -276,14 +276,14 @@ class Run:
         value, before = self.values[name], self.best_value
         is_better = before is None or (value < before if evaluation.mode == "min" else value > before)
         is_better = is_better and not math.isnan(value)
-        if self.step % evaluation.every:  # the last step: a longer run, which may go on from here, does not look at it
+        if self.step % evaluation.every:  # the last step: not counted, because a longer run would not evaluate here
             return is_better
         if is_better:
             self.best_value, self.waited = value, 0
             return True
         self.waited += 1
         if self._is_out_of_patience():
-            self.bar.say(f"train.fit: {name} was not better than {before} {self.waited} times in a row.")
+            self.bar.say(f"train.fit: {name} was not better than {before} in {self.waited} evaluations.")
             self.stop()
         return False
 
@@ -308,7 +308,7 @@ class Run:
             self._save(force=True)
 
     def _begun(self, metadata: Any) -> State:
-        """The state to restore: its optimizer is the one that the run began with, as far as it is data."""
+        """The template to restore, with the optimizer that the run began with if its record can be rebuilt."""
         if not isinstance(metadata, dict) or not {"data", "about"} <= set(metadata):
             raise checkpoints.CheckpointError(
                 errors.explained(
@@ -329,21 +329,19 @@ class Run:
         return begun
 
     def _check(self, found: Restored) -> None:
-        """Warn about arguments that a resumed run ignores, and about what it cannot restore."""
+        """Warn about arguments that a resumed run ignores, and about functions that it cannot restore."""
         now, then = self._about, found.metadata["about"]
         for name in ("optimizer", "key"):
             is_same = name == "optimizer" and self._is_recalled and record(found.tree.optimizer) == now["record"]
-            if then[name] != now[name] and not is_same:  # another version may have said it in other words
-                says = (
-                    f"the run goes on with the {name} that it began with, {then[name]}; it was called with {now[name]}."
-                )
+            if then[name] != now[name] and not is_same:  # another version may print the optimizer differently
+                says = f"the run continues with its original {name}, {then[name]}, not with {now[name]} of this call."
                 if name == "optimizer" and found.tree.optimizer is self.state.optimizer:
-                    says = f"the run began with the optimizer {then[name]}, which is not data that can be restored; "
-                    says += f"it goes on with {now[name]}."
+                    says = f"the run began with the optimizer {then[name]}, which cannot be restored; "
+                    says += f"the run continues with {now[name]}."
                 warnings.warn(f"train.fit: {says}", stacklevel=2)
         for name in changed_functions(then.get("record"), found.tree.optimizer):
-            says = f"the run began with another function {name} in its optimizer. Functions are not saved; it goes on "
-            warnings.warn(f"train.fit: {says}with that of this call.", stacklevel=2)
+            says = f"the run began with another function {name} in its optimizer. Functions are not saved; the run "
+            warnings.warn(f"train.fit: {says}continues with the function of this call.", stacklevel=2)
         self._about = {**then, "optimizer": shown(found.tree.optimizer), "record": record(found.tree.optimizer)}
         if self.steps is not None and found.step > self.steps:
             warnings.warn(f"train.fit: the run is at step {found.step} already.", stacklevel=2)
@@ -370,7 +368,7 @@ class Run:
                 logger.rewind(step)
 
     def _save(self, force: bool = False) -> bool:
-        """Save a step whose values are complete."""
+        """Wait for the values of this step and save it; returns False if the run went back to a checkpoint."""
         if not self._settle(0):
             return False
         if self._is_open:
@@ -390,7 +388,7 @@ class Run:
         self._saved = self.step
         return True
 
-    # -- what is not finite ---------------------------------------------------------------------------------------
+    # -- losses and gradients that are not finite -----------------------------------------------------------------
 
     def _is_good(self, values: dict[str, float]) -> bool:
         is_scaled = (
@@ -399,7 +397,7 @@ class Run:
         return math.isfinite(values["loss"]) and (is_scaled or math.isfinite(values["norm"]))
 
     def _count_skipped(self, values: dict[str, float]) -> None:
-        """Raise after too many skipped steps in a row with a loss scale."""
+        """Raise if a loss scale has skipped more than `SKIPS` steps in a row."""
         self._skipped = 0 if math.isfinite(values["norm"]) or self.nans is None else self._skipped + 1
         if self._skipped > SKIPS:
             raise FloatingPointError(
@@ -407,7 +405,7 @@ class Run:
             )
 
     def _heal(self, sent: _Sent, values: dict[str, float]) -> bool:
-        """Handle a non-finite step: stop, skip, or go back. The state is the one before that step."""
+        """Handle a non-finite step: stop, skip, or go back. `state` is the state before that step."""
         later = list(self._sent)[1:]
         self._sent.clear()
         self._held = jnp.asarray(False)
@@ -428,7 +426,7 @@ class Run:
         return self._go_back(sent, says)
 
     def _look(self, batch: Any) -> str:
-        """Locate the origin of a NaN, for the first few only."""
+        """The origin of a NaN as text for the message; empty after `LOOKS` calls."""
         self._looks += 1
         if self._looks > LOOKS:
             return ""
@@ -438,13 +436,13 @@ class Run:
             whole = gradients(self.loss, has_aux=self.has_aux)
             origin = find_nans(whole, infs=True)(self.state.model, *arguments(batch), **more)
         except Exception as error:  # errors here must not stop the run
-            return f" Its origin could not be found: {error}"
-        return f"\n{origin}" if origin is not None else " Op by op, everything is finite."
+            return f" The origin could not be located: {error}"
+        return f"\n{origin}" if origin is not None else " Run op by op, the step has only finite values."
 
     def _skip(self, sent: _Sent, values: dict[str, float], says: str) -> None:
         self._skipped += 1
         if self._skipped > SKIPS:
-            raise FloatingPointError(errors.explained(f"{says}\n  So were the {SKIPS} steps before it."))
+            raise FloatingPointError(errors.explained(f"{says}\n  The {SKIPS} steps before it were not finite either."))
         after = self.state.__copy__()
         after.step = after.step + 1
         warnings.warn(f"{says}\n  The batch is skipped.", stacklevel=2)

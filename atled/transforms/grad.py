@@ -1,6 +1,6 @@
 """The public derivatives: `jvp`, `vjp`, `linearize`, `grad`, Jacobians and Hessians.
 
-`grad` is `vjp` seeded with one; `vjp` is `linearize`, then `transpose`.
+`grad` calls `vjp` with the cotangent 1; `vjp` linearizes the function and transposes the result.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _R = TypeVar("_R")
 
 
 class _Flat:
-    """A function of trees as a function of flat leaves; remembers the tree and auxiliary output of the last call."""
+    """A function of trees as a function of leaves; stores the last call's output tree and auxiliary output."""
 
     def __init__(self, f: Callable[..., Any], structure: tree.TreeDef, kwargs: dict[str, Any], has_aux: bool) -> None:
         self.f, self.structure, self.kwargs, self.has_aux = f, structure, kwargs, has_aux
@@ -55,13 +55,13 @@ class _Flat:
             if not is_array_like(x):
                 raise TypeError(
                     f"derivative: the function must return arrays or numbers; got {describe(x)}."
-                    "\n  try: has_aux=True, and return (output, auxiliary) with everything else in the second."
+                    "\n  try: has_aux=True, and return (output, auxiliary), with all other values in auxiliary."
                 )
         self.count = len(flat)
         return flat + [x for x in self.aux_leaves if is_array_like(x)]
 
     def results(self, values: Sequence[Any]) -> tuple[Any, Any]:
-        """The output and the auxiliary output, from flat values."""
+        """The output and the auxiliary output, rebuilt from flat values."""
         rest = iter(values[self.count :])
         aux = [next(rest) if is_array_like(x) else x for x in self.aux_leaves]
         return self.out_structure.unflatten(values[: self.count]), self.aux_structure.unflatten(aux)
@@ -71,9 +71,9 @@ class _Flat:
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, wrt: Any = None
 ) -> tuple[Any, ...]:
-    """The value of `f(*primals)`, and how it changes when the primals change along the tangents.
+    """The value of `fun(*primals)`, and its directional derivative along the tangents.
 
-    A tangent of None means zero. The tangents of leaves that `wrt` (see `grad`) does not select are zero, too.
+    A tangent of None means zero. Tangents of leaves that `wrt` (see `grad`) does not select are ignored.
 
     >>> import atled.numpy as jnp
     >>> y, dy = jvp(jnp.sin, (0.0,), (1.0,))
@@ -98,7 +98,7 @@ def _jvp(
         raise TypeError(
             f"jvp: primals and tangents must have the same structure; got {structure} and "
             f"{tree.structure(tuple(tangents))}."
-            "\n  try: a tangent for each argument, None or zeros_like(x) for those that stay as they are."
+            "\n  try: a tangent for each argument, None or zeros_like(x) for constant arguments."
         ) from None
     checked = checked_tangents([type_of(x) for x in leaves], given, _active(structure, leaves, wrt))
     flat = _Flat(f, structure, {}, has_aux)
@@ -111,10 +111,10 @@ def _jvp(
 
 @public
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
-    """The value of `f(*primals)`, and the linear function that maps tangents of the primals to tangents of the value.
+    """The value of `fun(*primals)`, and the linear function from tangents of the primals to tangents of the value.
 
-    `fun` runs once; the linear function can be called many times. Primals that `wrt` does not select, as in `grad`,
-    are constant: their tangents are None.
+    `fun` runs once; the linear function can be called many times. Primals that `wrt` (see `grad`) does not
+    select are constant, and their tangents are ignored.
 
     >>> import atled.numpy as jnp
     >>> y, df = linearize(lambda x: x**2, 3.0)
@@ -133,9 +133,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt
 
 @public
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, wrt: Any = None) -> tuple[Any, ...]:
-    """The value of `f(*primals)`, and the function that maps cotangents of the value to cotangents of the primals.
+    """The value of `fun(*primals)`, and the function from cotangents of the value to cotangents of the primals.
 
-    Cotangents of primals that `wrt` does not select, as in `grad`, are None.
+    The cotangents of primals that `wrt` (see `grad`) does not select are None.
 
     >>> import atled.numpy as jnp
     >>> y, pull = vjp(lambda a, b: a * b, 2.0, 5.0)
@@ -166,7 +166,7 @@ def _vjp(
 
 @public
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
-    """The transpose of a linear function. Only the shapes and dtypes of the primals are used.
+    """The transpose of a linear function. The primals only give the shapes and dtypes of its arguments.
 
     >>> import atled.numpy as jnp
     >>> t = linear_transpose(lambda x: 3.0 * x, jnp.zeros(2))
@@ -211,13 +211,13 @@ def grad(
     """The gradient of a function with a scalar result.
 
     Args:
-        argnums: which positional arguments to differentiate with respect to; a tuple gives a tuple of gradients.
-        has_aux: the function returns `(result, auxiliary)`, and the gradient function `(gradient, auxiliary)`.
-        holomorphic: the function is complex and holomorphic.
-        allow_int: allow integer arguments; their gradient has dtype `float0`.
-        wrt: which leaves to differentiate with respect to: a function of the leaf, or of its path and the leaf; or a
-            kind such as `nn.Param`, or a class of modules that contain them. By default, all leaves that are undeclared
-            or declared as trainable. Other leaves have `None` in the gradient.
+        argnums: the positions of the arguments to differentiate with respect to; a tuple gives a tuple of gradients.
+        has_aux: whether the function returns `(result, auxiliary)`; its gradient then returns `(gradient, auxiliary)`.
+        holomorphic: whether the function is complex and holomorphic.
+        allow_int: whether to allow integer arguments; their gradients have dtype `float0`.
+        wrt: selects the leaves to differentiate with respect to: a predicate on the leaf, or on its path (a string) and
+            the leaf; a kind such as `nn.Param`; or the class of the modules that contain them. By default, it selects
+            leaves without a declared kind or with a trainable one. The gradient is `None` at other leaves.
 
     For a complex argument z and a real result, the gradient g is such that a small change dz changes the result by
     `Re(g * dz)`.
@@ -248,7 +248,7 @@ def value_and_grad(
     allow_int: bool = False,
     wrt: Any = None,
 ) -> Callable[_P, tuple[_R, Any]]:
-    """Like `grad`, and the value too: a pair (value, gradient), or ((value, auxiliary), gradient).
+    """Like `grad`, but returns (value, gradient), or ((value, auxiliary), gradient) with `has_aux`.
 
     >>> value, g = value_and_grad(lambda x: x**2)(3.0)
     >>> float(value), float(g)
@@ -291,14 +291,14 @@ def _argument_numbers(f: Any, argnums: int | Sequence[int], args: Sequence[Any])
                 + (
                     f"argnums from 0 to {len(args) - 1}; they count from 0."
                     if args
-                    else "arguments without their names, f(x)."
+                    else "pass arguments by position: f(x)."
                 )
             )
     return [n % len(args) for n in numbers]
 
 
 class _Chosen:
-    """A function of the arguments, or of some of their leaves, that are differentiated."""
+    """A function of the arguments in `argnums` only; the other arguments are constant."""
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any], argnums: int | Sequence[int], wrt: Any) -> None:
         self.f, self.args = f, args
@@ -319,21 +319,21 @@ class _Chosen:
         return self.f(*full, **kwargs)
 
     def of_moving(self, parts: Iterable[Any]) -> Any:
-        """A tree of the arguments with these values at the differentiated leaves, and None elsewhere."""
+        """A tuple of argument trees with these values at the differentiated leaves, and None elsewhere."""
         rest = iter(parts)
         flags = self.is_active or [True] * len(self.leaves)
         return self.structure.unflatten([next(rest) if a else None for a in flags])
 
     def moving_in(self, made: Any) -> list[Any]:
-        """The values of a tree of arguments at the differentiated leaves."""
+        """The values at the differentiated leaves of a tuple of argument trees; the inverse of `of_moving`."""
         flags = self.is_active or [True] * len(self.leaves)
         return kept(flags, self.structure.flatten_up_to(made))
 
 
 def _active(structure: tree.TreeDef, leaves: Sequence[Any], wrt: Any, is_one: bool = False) -> Sequence[bool] | None:
-    """Which leaves to differentiate with respect to; None for all, if there is no `wrt` and no declaration.
+    """Whether to differentiate with respect to each leaf, or None for all, if no `wrt` and no declared kind is given.
 
-    For a single argument (`is_one`), paths begin inside it.
+    For a single argument (`is_one`), the paths that `wrt` gets begin inside the argument.
     """
     kinds = structure.kinds
     if wrt is None:
@@ -350,7 +350,7 @@ def _active(structure: tree.TreeDef, leaves: Sequence[Any], wrt: Any, is_one: bo
         raise TypeError(
             errors.explained(
                 f"grad: wrt must be a kind such as nn.Param, or a function of a path and a leaf; got {describe(wrt)}.",
-                "wrt=lambda path, x: 'head' in path, or nn.freeze(model, pattern) for the others.",
+                "wrt=lambda path, x: 'head' in path, or nn.freeze(model, pattern) for the other leaves.",
             )
         )
     try:
@@ -368,9 +368,9 @@ def _check_differentiable(x: Any, holomorphic: bool, allow_int: bool) -> None:
         raise TypeError(f"grad: holomorphic=True needs complex arguments; got {t}.")
     if t.kind in "biu" and not allow_int:
         raise TypeError(
-            f"grad: derivatives are with respect to real or complex (inexact) arguments; got {t}."
+            f"grad: derivatives need real or complex (inexact) arguments; got {t}."
             + describe_source(here())
-            + "\n  try: a float argument such as 3.0, argnums= to choose others, or allow_int=True."
+            + "\n  try: a float argument such as 3.0, argnums= to choose other arguments, or allow_int=True."
         )
     if t.kind == "k":
         raise TypeError(
@@ -380,9 +380,9 @@ def _check_differentiable(x: Any, holomorphic: bool, allow_int: bool) -> None:
 
 def _seed(value: Any, holomorphic: bool) -> Any:
     if not is_array_like(value):
-        way_out = "has_aux=True for (scalar, more), or return one scalar."
+        way_out = "return one scalar, or (scalar, auxiliary) with has_aux=True."
         if value is None:
-            way_out = "return the scalar: a function without a `return` gives None."
+            way_out = "return the scalar: a function without a `return` returns None."
         raise TypeError(f"grad: the function must return a scalar; got {describe(value)}.\n  try: {way_out}")
     t = type_of(value)
     if t.shape != ():
@@ -397,7 +397,7 @@ def _seed(value: Any, holomorphic: bool) -> Any:
         hint = (
             "holomorphic=True, or a real result such as abs(z)"
             if t.kind == "c"
-            else "a float result; steps have no slope"
+            else "a float result, because integers have no derivative"
         )
         raise TypeError(f"grad: the function must return a real scalar; got {t}.\n  try: {hint}.")
     return shape.full(t.tangent(), 1)
@@ -410,7 +410,7 @@ def jacfwd(
     holomorphic: bool = False,
     wrt: Any = None,
 ) -> Callable[_P, Any]:
-    """The Jacobian, column by column with forward mode: good when there are few inputs. `wrt` is as in `grad`.
+    """The Jacobian, column by column with forward mode: efficient for few inputs. The arguments are those of `grad`.
 
     >>> import atled.numpy as jnp
     >>> jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
@@ -428,7 +428,7 @@ def jacfwd(
         def push(*basis: Any) -> Any:
             return _jvp(_given(chosen, kwargs), primals, chosen.of_moving(basis), has_aux, is_basis, lambda x: True)
 
-        is_basis = sum(type_of(x).size for x in leaves) > 1  # a scalar's basis has no zeros
+        is_basis = sum(type_of(x).size for x in leaves) > 1  # the basis of one scalar has no zeros
         out_axes = (None, -1, None) if has_aux else (None, -1)
         out = vmap(push, out_axes=out_axes)(*_basis(leaves))
         value, columns = out[0], out[1]
@@ -444,7 +444,7 @@ def jacfwd(
 
 
 def _given(f: Any, kwargs: dict[str, Any]) -> Callable[..., Any]:
-    """A function with its keyword arguments bound."""
+    """A function with these keyword arguments bound."""
     if not kwargs:
         return f
 
@@ -456,7 +456,7 @@ def _given(f: Any, kwargs: dict[str, Any]) -> Callable[..., Any]:
 
 
 def _basis(leaves: Sequence[Any]) -> list[Any]:
-    """Unit vectors of the joint space of all leaves, one after another along a leading axis."""
+    """The unit vectors of the joint space of all leaves, stacked along a leading axis: an array for each leaf."""
     total = sum(type_of(x).size for x in leaves)
     out, start = [], 0
     for x in leaves:
@@ -495,7 +495,7 @@ def jacrev(
     allow_int: bool = False,
     wrt: Any = None,
 ) -> Callable[_P, Any]:
-    """The Jacobian, row by row with reverse mode: good when there are few outputs. `wrt` is as in `grad`.
+    """The Jacobian, row by row with reverse mode: efficient for few outputs. The arguments are those of `grad`.
 
     >>> import atled.numpy as jnp
     >>> jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))
@@ -547,7 +547,7 @@ def hessian(
     holomorphic: bool = False,
     wrt: Any = None,
 ) -> Callable[_P, Any]:
-    """The matrix of second derivatives: forward mode over reverse mode. `wrt` is as in `grad`.
+    """The matrix of second derivatives, by forward mode over reverse mode. The arguments are those of `grad`.
 
     >>> import atled.numpy as jnp
     >>> hessian(lambda x: (x**3).sum())(jnp.array([1.0, 2.0]))
@@ -559,7 +559,7 @@ def hessian(
 
 
 def stop_gradient(x: Any) -> Any:
-    """x as a constant: its derivative is zero. Takes a tree.
+    """The tree x, as a constant for differentiation: derivatives with respect to it are zero.
 
     >>> float(grad(lambda x: x * stop_gradient(x))(3.0))
     3.0

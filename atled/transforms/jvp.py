@@ -51,7 +51,7 @@ class Jvp(Interpreter):
 
     def __init__(self, level: int, masks: Masked | None = None) -> None:
         super().__init__(level)
-        self.masks = masks  # the masking interpreter of tangents; None if they are recorded, or run as a program later
+        self.masks = masks  # the masking interpreter of tangents; None while tangents are recorded
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         primals, tangents, is_flat = [], [], True
@@ -78,7 +78,7 @@ class Jvp(Interpreter):
         return primal if type(tangent) is Zero else JvpTracer(self, primal, tangent)
 
     def split(self, x: Any) -> tuple[Any, Any]:
-        """A result of the differentiated function as primal and tangent."""
+        """The primal and the tangent of a result of the differentiated function."""
         if isinstance(x, JvpTracer) and x.interpreter is self:
             return x.primal, x.tangent
         return x, Zero(type_of(x).tangent())
@@ -87,7 +87,7 @@ class Jvp(Interpreter):
 def jvp_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Forward mode on flat lists, without masks; tangents may be `Zero`."""
+    """Forward mode on flat lists, without masks: the results and their tangents. Tangents may be `Zero`."""
     interpreter = Jvp(state.level + 1)
     with entered(interpreter):
         out = f(*[interpreter.wrap(x, t) for x, t in zip(primals, tangents, strict=True)])
@@ -98,7 +98,7 @@ def jvp_flat(
 def masked_jvp_flat(
     f: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], is_basis: bool = False
 ) -> tuple[list[Any], list[Any]]:
-    """Forward mode on flat lists; zeros of basis tangents count as discarded."""
+    """Forward mode on flat lists, with masks. If `is_basis`, zeros in the tangents count as discarded."""
     masks = Masked(state.level + 1)
     interpreter = Jvp(state.level + 2, masks)
     with entered(masks, interpreter):
@@ -111,7 +111,7 @@ def masked_jvp_flat(
 def jvp_program(
     program: Program, has_tangent: tuple[bool, ...], wanted: tuple[bool, ...] | None = None
 ) -> tuple[Program, tuple[bool, ...]]:
-    """The derivative of a program, as a program from primals and given tangents to results and nonzero tangents.
+    """The derivative of a program: a program from primals and nonzero tangents to results and nonzero tangents.
 
     Also returns which results have a tangent. `wanted` requests zero tangents for results that would have none.
     """

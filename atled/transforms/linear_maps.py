@@ -1,8 +1,8 @@
 """The linear functions that `linearize` and `vjp` return: callable, and pytrees of their residuals.
 
-So these functions can be returned from jitted functions and passed to others. The equations, without residuals, are the
-static `_LinearEquations` or `_PullbackEquations`; results of two calls of one jitted function share it, so functions
-that take them are not recompiled.
+Jitted functions can therefore return these functions and take them as arguments. Their static data are the equations
+without residuals (`_LinearEquations`, `_PullbackEquations`). The linear functions that one compiled program returns
+share these data, so a jitted function that takes them is not recompiled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from atled.transforms.transpose import transpose_linearized
 
 
 def public(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Remove the library's frames from tracebacks that leave this function."""
+    """A decorator that removes the library's frames from tracebacks that leave the function."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -40,7 +40,7 @@ def public(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _left(out: Any) -> Any:
-    """The results of a transform. Under debug_nans they count as read, so a NaN in them raises."""
+    """Return the results of a transform. Under `debug_nans`, wait for them, so that a NaN in them raises."""
     if scope().is_watched:
         for x in tree.leaves(out):
             if isinstance(x, Array) and not isinstance(x, Tracer):
@@ -49,7 +49,7 @@ def _left(out: Any) -> Any:
 
 
 def checked_tangents(types: Sequence[ArrayType], given: Sequence[Any], is_active: Sequence[bool] | None) -> list[Any]:
-    """Tangents checked against the types of primals; `Zero` for constants."""
+    """The tangents, checked against the types of the primals; `Zero` for None and for inactive inputs."""
     moves = is_active or [True] * len(types)
     return [
         check_tangent(x, t) if a and t is not None else Zero(x.tangent())
@@ -58,7 +58,7 @@ def checked_tangents(types: Sequence[ArrayType], given: Sequence[Any], is_active
 
 
 def check_tangent(x: ArrayType, t: Any) -> Any:
-    """A tangent of a primal of this type."""
+    """The tangent of a primal of type x, converted if it is weakly typed; raises if its type is wrong."""
     want = x.tangent()
     if isinstance(t, Zero):
         return t
@@ -82,7 +82,7 @@ def check_tangent(x: ArrayType, t: Any) -> Any:
 
 
 def visible(t: Any, like: ArrayType) -> Any:
-    """A tangent or cotangent as users see it: with the weak type of `like`; float0 NumPy arrays for integers."""
+    """A tangent or cotangent as users get it: weakly typed if `like` is; for integers, a NumPy array of float0."""
     if type(t) is Zero:
         if t.type.kind == "0":
             return np.zeros(t.type.shape, dtypes.float0)
@@ -96,7 +96,7 @@ def visible(t: Any, like: ArrayType) -> Any:
 
 
 def check_cotangent(t: ArrayType, c: Any) -> Any:
-    """A cotangent of an output of this type."""
+    """The cotangent of an output of type t, converted if it is weakly typed; raises if its type is wrong."""
     want = t.tangent()
     if isinstance(c, Zero) or want.kind == "0":
         return Zero(want)
@@ -106,13 +106,13 @@ def check_cotangent(t: ArrayType, c: Any) -> Any:
     if got.shape != want.shape or got.dtype is not want.dtype:
         raise TypeError(
             f"vjp: the cotangent of an output {t} must be {want}; got {got}."
-            "\n  try: numpy.ones_like(y) for an output y, or another array like it."
+            "\n  try: numpy.ones_like(y) for an output y, or another array with its shape and dtype."
         )
     return c
 
 
 def only(found: list[Any], is_active: Sequence[bool] | None) -> list[Any]:
-    """Cotangents of the differentiated inputs, None for the others."""
+    """The cotangents of differentiated inputs, and None for other inputs."""
     return found if is_active is None else [x if a else None for x, a in zip(found, is_active, strict=True)]
 
 
@@ -130,7 +130,7 @@ class _Trees:
 
 
 class _LinearEquations:
-    """A linear function without its residuals."""
+    """The static data of a `LinearMap`: its program, without the residuals."""
 
     __slots__ = ("has_input", "outputs", "program", "trees")
 
@@ -141,7 +141,7 @@ class _LinearEquations:
 
 
 class LinearMap:
-    """From tangents of arguments to tangents of results."""
+    """The function that `linearize` returns: from tangents of arguments to tangents of results."""
 
     __slots__ = ("__weakref__", "form", "values")
 
@@ -149,7 +149,7 @@ class LinearMap:
         self.form, self.values = form, values
 
     def __call__(self, *tangents: Any) -> Any:
-        """Tangents of the results."""
+        """The tangents of the results."""
         try:
             return _left(self._run(tangents))
         except Exception as error:
@@ -173,7 +173,7 @@ def linear_map(
     linear: Linearized, leaves: Sequence[Any], structure: tree.TreeDef, is_active: Sequence[bool] | None,
     out: Sequence[Any], out_structure: tree.TreeDef,
 ) -> LinearMap:  # fmt: skip
-    """The function that `linearize` returns."""
+    """The `LinearMap` of a linearized function."""
     program, values = linear_program(linear)
     return LinearMap(
         _LinearEquations(program, linear, _Trees(leaves, structure, is_active, out, out_structure)), values
@@ -181,7 +181,7 @@ def linear_map(
 
 
 class _PullbackEquations:
-    """A backward pass without its residuals: equations refer to them by number."""
+    """The static data of a `PullBack`: its equations, with the residuals replaced by their numbers."""
 
     __slots__ = ("equations", "inputs", "outputs", "trees")
 
@@ -193,7 +193,7 @@ class _PullbackEquations:
         ]
 
     def filled(self, values: Sequence[Any]) -> Linearized:
-        """The equations with these values."""
+        """The equations with these residuals."""
         equations = [
             Equation(op, tuple([values[x] if type(x) is int else x for x in operands]), results, source)
             for op, operands, results, source in self.equations
@@ -206,7 +206,7 @@ def _is_value(x: Any) -> bool:
 
 
 class PullBack:
-    """From cotangents of results to cotangents of arguments."""
+    """The function that `vjp` returns: from cotangents of results to cotangents of arguments."""
 
     __slots__ = ("__weakref__", "_form", "linear", "trees")
 
@@ -214,7 +214,7 @@ class PullBack:
         self.linear, self.trees, self._form = linear, trees, form
 
     def __call__(self, cotangents: Any, is_basis: bool = False) -> Any:
-        """Cotangents of the arguments, as a tuple."""
+        """The cotangents of the arguments, as a tuple."""
         try:
             return _left(self._run(cotangents, is_basis))
         except Exception as error:
@@ -234,7 +234,7 @@ class PullBack:
         return trees.structure.unflatten(only(results, trees.is_active))
 
     def flattened(self) -> tuple[list[Any], _PullbackEquations]:
-        """The distinct residuals of the function, and its form."""
+        """The distinct residuals, and the equations without them."""
         values = {id(x): x for e in self.linear.equations for x in e.operands if _is_value(x)}
         if self._form is None:
             self._form = _PullbackEquations(self.linear, {key: i for i, key in enumerate(values)}, self.trees)
@@ -245,7 +245,7 @@ def pull_back(
     linear: Linearized, leaves: Sequence[Any], structure: tree.TreeDef, is_active: Sequence[bool] | None,
     out: Sequence[Any], out_structure: tree.TreeDef,
 ) -> PullBack:  # fmt: skip
-    """The function that `vjp` returns."""
+    """The `PullBack` of a linearized function."""
     return PullBack(linear, _Trees(leaves, structure, is_active, out, out_structure))
 
 

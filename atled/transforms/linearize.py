@@ -1,7 +1,7 @@
 """Linearization: forward mode whose tangents are recorded instead of computed.
 
-Primal values run as usual. Ops on tangents go to a `Tape`, as equations linear in the tangents, with primal values as
-constants. Ops that hold programs are split into a part that runs now and a linear part for the tape.
+Ops on primals run as usual. Ops on tangents are recorded on a `Tape`, as equations linear in the tangents, with primal
+values as constants. Ops that hold programs are split into a part that runs immediately and a linear part on the tape.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TapeTracer(Tracer):
 
 
 class Tape(Interpreter):
-    """Records linear equations. Operands are variables of the tape, or values."""
+    """Records linear equations, whose operands are variables of the tape or values."""
 
     __slots__ = ("equations",)
     transform = "differentiation"
@@ -46,7 +46,7 @@ class Tape(Interpreter):
         return self.write(op, operands)
 
     def write(self, op: Any, operands: Sequence[Any]) -> Any:
-        """Record an equation."""
+        """Record an equation; returns its results."""
         inputs = tuple([self.operand(x) for x in operands])
         types = op.result_type(*[v.type if type(v) is Var else type_of(v) for v in inputs])
         where: Any = state.source or source.here()
@@ -117,7 +117,7 @@ def run_linear(linear: Linearized, tangents: Sequence[Any]) -> list[Any]:
 
 
 def linear_program(linear: Linearized) -> tuple[Program, list[Any]]:
-    """A linearized function as a program, and the values it needs besides the tangents."""
+    """A linearized function as a program, and the values of its first inputs; the other inputs are tangents."""
     given = [v for v in linear.inputs if v is not None]
 
     def f(*tangents: Any) -> list[Any]:

@@ -1,10 +1,10 @@
 """Masked tangents and cotangents: elements that a selection discarded stay exactly zero.
 
-The derivative of a discarded element may be infinite or NaN, and must not be multiplied with its zero. `Masked` is the
+The derivative at a discarded element may be infinite or NaN, and times zero it would be NaN. `Masked` is the
 interpreter of tangents and cotangents with a mask (`core/tangent_mask.py`). Each op's `masked` rule propagates masks:
-selections create them, ops that move elements move them, a product replaces the other factor by 1 where its mask is
+selections create them, ops that move elements move them, a product replaces the other factor by 1 where the mask is
 false, and ops that mix elements drop them. A tangent without discarded elements is a plain value, so derivatives
-without selections have no overhead: operands are wrapped only while the rule of a selecting op runs, or of an op with
+without selections have no overhead. Operands are wrapped only while the rule of an op runs that selects elements or has
 a masked operand.
 """
 
@@ -50,7 +50,7 @@ class Masked(Interpreter):
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
-        self.is_used = False  # whether there may be masks
+        self.is_used = False  # whether any value may have discarded elements
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
         values, masks = [], []
@@ -66,13 +66,13 @@ class Masked(Interpreter):
         )
 
     def wrap(self, x: Any, mask: Mask | None = ALL) -> Any:
-        """A tangent with its mask; other values unchanged."""
+        """Attach a mask to a tangent; other values unchanged."""
         if mask is None or type(x) is Zero or type_of(x).kind not in "fc":
             return x
         return x if self.owns(x) else MaskTracer(self, x, mask)
 
     def owns(self, x: Any) -> bool:
-        """Whether a value has a mask here."""
+        """Whether a value is a `MaskTracer` of this interpreter."""
         return type(x) is MaskTracer and x.interpreter is self
 
     def value(self, x: Any) -> Any:
@@ -80,7 +80,7 @@ class Masked(Interpreter):
         return x.value if self.owns(x) else x
 
     def bare(self, x: Any) -> Any:
-        """A tangent, unwrapped to a plain value if it has no discarded elements."""
+        """A tangent, without its mask if it has no discarded elements."""
         if not self.owns(x):
             return x
         if x.mask is ALL:
@@ -89,28 +89,28 @@ class Masked(Interpreter):
         return x
 
     def seed(self, x: Any) -> Any:
-        """A unit vector, whose zeros count as discarded."""
+        """Attach a mask to a unit vector: its zeros count as discarded."""
         self.is_used = True
         return self.wrap(x, Mask(lambda: elementwise.ne(x, np.zeros((), type_of(x).dtype))))
 
     # -- ops on tangents and cotangents ------------------------------------------------------------------------------
 
     def differentiate(self, op: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        """The result of an op's `jvp` rule."""
+        """The result and tangent that an op's `jvp` rule gives, with masked tangents where needed."""
         if not (op.selects or (self.is_used and any([self.owns(t) for t in tangents]))):
             return op.jvp(primals, tangents)
         out, tangent = op.jvp(primals, [self.wrap(t) for t in tangents])
         return out, tuple([self.bare(t) for t in tangent]) if type(tangent) is tuple else self.bare(tangent)
 
     def transpose(self, op: Any, cotangents: Sequence[Any], operands: Sequence[Any]) -> Sequence[Any]:
-        """The result of an op's `transpose` rule."""
+        """The cotangents that an op's `transpose` rule gives, with masks where needed."""
         is_masked = op.selects or (self.is_used and any([self.owns(c) for c in cotangents]))
         given = [self.wrap(c) for c in cotangents] if is_masked else cotangents
         out = op.transpose(tuple(given) if op.gives_tuple else given[0], *operands)
         return [self.bare(c) for c in out] if is_masked else out
 
     def apply(self, op: Any, operands: Sequence[Any], is_linear: Sequence[bool]) -> Any:
-        """The result of an op that is linear in some operands."""
+        """The result of an op that is linear in some operands, with a mask where needed."""
         if not (op.selects or (self.is_used and any([self.owns(x) for x in operands]))):
             return bind(op, *operands)
         out = bind(op, *[self.wrap(x) if b else x for x, b in zip(operands, is_linear, strict=True)])
@@ -131,7 +131,7 @@ _users = _Users()
 
 
 class users_rule:  # noqa: N801
-    """A block for running a user-written rule, which may concatenate a cotangent with values other than zero."""
+    """A `with` block for a user-written rule, which may concatenate cotangents with nonzero values."""
 
     def __enter__(self) -> None:
         self.before, _users.on = _users.on, True
@@ -158,8 +158,8 @@ SOME = {reach: Mask(lambda: None, reach) for reach in (SLOPES, PRODUCTS, SUMS)} 
 class MaskedProgram:
     """The masked version of a program that is linear in some inputs, some of which have masks.
 
-    `values` computes the outputs, `masks` their masks; both take the inputs, then the existing masks; `values` only
-    those that it `needs`. Which outputs are linear: `is_linear`; the reach of their masks, 0 without one: `reaches`.
+    The program `values` computes the outputs, `masks` their masks. Both take the inputs, then the existing masks;
+    `values` takes only the masks flagged in `needs`. `reaches` has the reach of each output's mask, 0 without one.
     """
 
     is_linear: tuple[bool, ...]
@@ -198,19 +198,19 @@ class MaskedProgram:
 
     @property
     def kinds(self) -> list[Any]:
-        """For each output: None if it is not linear, `ALL` if it has no discarded elements, else one of `SOME`."""
+        """The mask kind of each output: one of `SOME`, `ALL` if no element is discarded, or None if not linear."""
         return [SOME[r] if r else ALL if b else None for b, r in zip(self.is_linear, self.reaches, strict=True)]
 
     def run(self, apply: Callable[..., Sequence[Any]], values: Sequence[Any], masks: Sequence[Any]) -> tuple[Any, Any]:
         """The outputs and their lazily computed masks; `apply` runs a program."""
-        if self.has_effect:  # once
+        if self.has_effect:  # run ops with effects only once
             n, evaluated = len(self.is_linear), apply(self.both, *values, *arrays_of(masks))
             return tuple(evaluated[:n]), self.result_masks(lambda: evaluated[n:])
         given = [m for m in masks if m is not None and m is not ALL]
         needed = [m.get() for m, b in zip(given, self.needs, strict=True) if b]
         out = apply(self.values, *values, *needed)
 
-        def find() -> Sequence[Any]:  # without the values, unless the masks depend on them: else they look linear
+        def find() -> Sequence[Any]:  # leave out inputs that the masks ignore: the run must not look linear in them
             program, left = used(self.masks)
             every = [*values, *arrays_of(masks)]
             return apply(program, *[every[i] for i in left])
@@ -223,7 +223,7 @@ class MaskedProgram:
 
 
 def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[int, ...] | None = None) -> MaskedProgram:
-    """The masked version of a program for these masks; `wanted` has the reach of those that outputs must have."""
+    """The masked version of a program for these masks of its inputs; `wanted` sets the reaches of the output masks."""
     linear, masked = tuple([m is not None for m in masks]), reaches_of(masks)
     key = ("masks", linear, masked, wanted, _users.on)
     return program.memo(key, lambda: MaskedProgram(program, linear, masked, wanted))
@@ -232,7 +232,7 @@ def mask_program(program: Program, masks: Sequence[Any], wanted: tuple[int, ...]
 def result_masks(
     is_linear: Sequence[bool], reaches: Sequence[int], find: Callable[[], Sequence[Any]]
 ) -> tuple[Any, ...]:
-    """Lazy masks for outputs; `find` computes all of them on first use."""
+    """A lazy mask for each output that has one, else `ALL` or None; `find` computes all of them on first use."""
     every = Mask(find)
     out: list[Any] = [ALL if b else None for b in is_linear]
     for n, i in enumerate([i for i, r in enumerate(reaches) if r]):
@@ -251,18 +251,18 @@ def arrays_of(masks: Sequence[Any]) -> list[Any]:
 
 
 def wider(kind: Any, other: Any) -> Any:
-    """The mask kind of a loop carry that is valid in every step, given its initial kind and that after a step."""
+    """The mask kind of a loop carry for every step, given its kinds before and after a step."""
     reach = max(reaches_of((kind, other)))
     return SOME[reach] if reach else ALL if ALL in (kind, other) else None
 
 
 def carried_kinds(kinds: Sequence[Any], after: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
-    """The mask kinds of all loop carries: a fixed point of `step`, starting from the initial masks."""
+    """The mask kinds of all loop carries: the fixed point of `after`, starting from the initial masks."""
     kinds, born = [k if k is None or k is ALL else SOME[k.reach] for k in kinds], set()
     while True:
         new = []
         for i, (kind, next_kind) in enumerate(zip(kinds, after(list(kinds)), strict=True)):
-            if kind is None and next_kind is not None:  # initial zeros of an accumulator count as discarded
+            if kind is None and next_kind is not None:  # an accumulator's initial zeros count as discarded
                 born.add(i)
                 new.append(SOME[SUMS])
             elif i in born and next_kind is ALL:

@@ -1,4 +1,4 @@
-"""Transposition: a linear program run backwards, one `op.transpose` at a time."""
+"""Transposition: calls `op.transpose` for each equation of a linear program, from the last to the first."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def backward(
     value: Callable[[Any], Any] = lambda x: x,
     masks: Masked | None = None,
 ) -> list[Any]:
-    """Cotangents of the `wanted` variables, given those of the outputs of linear equations.
+    """The cotangents of the `wanted` variables, given the cotangents of the outputs of linear equations.
 
-    `value` maps a non-linear operand to its value; `masks` is the masking interpreter of the cotangents.
+    `value` maps a non-linear operand to its value; `masks`, if given, is the masking interpreter of the cotangents.
     """
     cotangent_of: dict[Any, Any] = {}
     for v, c in zip(outputs, cotangents, strict=True):
@@ -63,9 +63,9 @@ def _accumulate(found: dict[Any, Any], v: Any, c: Any, masks: Masked | None) -> 
 
 
 def transpose_linearized(linear: Linearized, cotangents: Sequence[Any], is_basis: bool = False) -> list[Any]:
-    """Cotangents for every input of a linearized function; `Zero` for those without one.
+    """The cotangent of every input of a linearized function, or None for inputs without a tangent.
 
-    Zeros of basis cotangents count as discarded.
+    If `is_basis`, zeros in the given cotangents count as discarded.
     """
     inputs = [v for v in linear.inputs if v is not None]
     masks = Masked(state.level + 1)
@@ -81,8 +81,8 @@ def transpose_program(
 ) -> tuple[Program, tuple[bool, ...]]:
     """The transpose of a program that is linear in some inputs.
 
-    The transpose takes the other inputs and the nonzero cotangents, and returns the nonzero cotangents of linear
-    inputs, and for which inputs these are. `is_full` requests all of them.
+    The transpose takes the other inputs and the nonzero cotangents of the outputs; it returns the nonzero cotangents of
+    the linear inputs, or with `is_full` all of them. Also returns which linear inputs have a cotangent.
     """
 
     def make() -> tuple[Program, tuple[bool, ...]]:
@@ -111,7 +111,7 @@ def transpose_program(
 
 
 def _run_known(program: Program, env: dict[Any, Any], linear: set[Any]) -> list[Equation]:
-    """Evaluate the equations that depend on no linear input, into `env`; returns the others."""
+    """Evaluate the equations that depend on no linear input, add their results to `env`, and return the others."""
     rest, before = [], state.source
     try:
         for e in program.equations:

@@ -1,6 +1,6 @@
-"""Batching: each value may have a batch axis, always axis 0, and each op's `batch` rule propagates it.
+"""Batching: a value may have a batch axis, always axis 0, which each op's `batch` rule propagates.
 
-`vmap` moves axes only where values enter and leave. Ops without batched operands go to the interpreters below.
+`vmap` moves axes only in its arguments and results. Ops without batched operands go to the interpreters below.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Batch(Interpreter):
         return self.apply(op, operands)
 
     def apply(self, op: Any, operands: tuple[Any, ...]) -> Any:
-        """The result of the op's rule."""
+        """The result that the op's batching rule gives."""
         batched = tuple([isinstance(x, BatchTracer) and x.interpreter is self for x in operands])
         values = [x.value if b else x for x, b in zip(operands, batched, strict=True)]
         if op.splits:
@@ -89,7 +89,7 @@ def batch_flat(
     size: int,
     axis_name: Any = None,
 ) -> tuple[list[Any], list[bool]]:
-    """Run a function on operands, some with a leading batch axis; also returns which results have one."""
+    """Run a function on operands, some with a leading batch axis; returns the results, and which have the axis."""
     interpreter = Batch(state.level + 1, size, axis_name)
     axis = None if axis_name is None else Axis(axis_name, size, interpreter)
     with entered(interpreter, axis=axis):
@@ -105,7 +105,7 @@ def batch_program(
     wanted: tuple[bool, ...] | None = None,
     axis_name: Any = None,
 ) -> tuple[Program, tuple[bool, ...]]:
-    """A program with a leading batch axis on some inputs; also returns which outputs have one.
+    """The program with a leading batch axis on some inputs; also returns which outputs have the axis.
 
     `wanted` requests a batch axis on outputs that would have none.
     """
@@ -148,10 +148,10 @@ def vmap(
 ) -> Callable[_P, _R]:
     """Turn a function of one example into a function of a batch.
 
-    `in_axes` says which axis of each argument runs over the batch, `None` that the argument is the same for all; it
-    may be a tree that is a prefix of the arguments. `out_axes` says where the axis goes in the results. Keyword
-    arguments are mapped over their first axis. With `axis_name`, collectives such as `lax.psum` work over the batch.
-    `spmd_axis_name`, from JAX, has no effect: the compiler chooses how the batch is split.
+    `in_axes` has the batch axis of each argument, or `None` for an argument that all examples share; it may be a tree
+    that is a prefix of the arguments. `out_axes` has the batch axis of each result. Keyword arguments are mapped over
+    axis 0. With `axis_name`, collectives such as `lax.psum` work over the batch. `axis_size` is needed if no argument
+    is mapped. JAX's `spmd_axis_name` has no effect: the compiler chooses the sharding of the batch.
 
     >>> import atled.numpy as jnp
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(jnp.ones((3, 2)), jnp.ones(2))
@@ -160,7 +160,7 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not isinstance(in_axes, (tuple, int, type(None), dict)):
-        raise TypeError(f"vmap: in_axes is an int, None, or a tuple of those; got {describe(in_axes)}.")
+        raise TypeError(f"vmap: in_axes must be an int, None, or a tuple of these; got {describe(in_axes)}.")
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -180,7 +180,7 @@ def _run(f: Any, in_axes: Any, out_axes: Any, axis_name: Any, axis_size: Any, ar
         axes = _flat_axes("in_axes", in_axes, args) + [0] * len(tree.leaves(kwargs))
     except ValueError:
         for x in leaves:
-            type_of(x)  # an error about a non-array is the better message
+            type_of(x)  # an error about an argument that is no array is clearer
         raise
     for x, a in zip(leaves, axes, strict=True):
         if a is not None:
@@ -215,12 +215,12 @@ def _flat_axes(name: str, axes: Any, target: Any) -> list[Any]:
         what, many = ("arguments", "argument") if name == "in_axes" else ("results", "result")
         raise ValueError(
             f"vmap: {name} must have an entry for each {many}; got {len(axes)} for {len(target)} {what}."
-            "\n  try: an entry for each, None for those that are not mapped."
+            "\n  try: an entry for each, None where there is no batch axis."
         )
-    way_out = "one axis for a whole dict or list, or a dict or list with an axis for each part."
+    way_out = "one axis for a whole dict or list, or a dict or list with an axis for each item."
     for axis in (flat := tree.spread(axes, target, _is_axis, f"vmap: {name}", way_out)):
         if not _is_axis(axis):
-            raise TypeError(f"vmap: {name} holds ints and None; got {describe(axis)}.")
+            raise TypeError(f"vmap: {name} must contain only ints and None; got {describe(axis)}.")
     return flat
 
 
@@ -232,7 +232,7 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | Non
             t = type_of(x)
             if not -t.ndim <= axis < t.ndim:
                 has = f"{t.ndim} {'axis' if t.ndim == 1 else 'axes'}"
-                way_out = "in_axes=None for it, which hands the same value to all; keyword arguments are always mapped"
+                way_out = "in_axes=None to pass the same value to all examples; keyword arguments are always mapped"
                 if t.ndim:
                     way_out = f"an axis from {-t.ndim} to {t.ndim - 1}"
                 raise ValueError(
@@ -248,7 +248,7 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | Non
         )
     if not sizes:
         raise ValueError(
-            "vmap: one argument must be mapped, because the size of the batch comes from it; got no axis in in_axes."
+            "vmap: at least one argument must be mapped, because it gives the batch size; got no axis in in_axes."
             "\n  try: in_axes=0 for an argument, or axis_size=n."
         )
     return next(iter(sizes))
@@ -283,7 +283,7 @@ def _to_axis(x: Any, is_mapped: bool, axis: Any, size: int) -> Any:
     ndim = type_of(x).ndim
     if not -ndim <= axis < ndim:
         raise ValueError(
-            f"vmap: out_axes asks for axis {axis} of a result with {ndim} axes, the batch included."
+            f"vmap: out_axes asks for axis {axis} of a result with {ndim} axes, including the batch axis."
             f"\n  try: an axis from {-ndim} to {ndim - 1}."
         )
     return shape.move_axis(x, 0, axis % ndim)

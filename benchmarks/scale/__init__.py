@@ -1,1 +1,1 @@
-"""How programs scale with the number of devices: `python -m benchmarks.scale`."""
+"""Scaling of programs with the number of devices: `python -m benchmarks.scale`."""

@@ -1,6 +1,6 @@
 """`python -m benchmarks.scale`: measures, prints tables, writes JSON and a plot.
 
-Every row is a process of its own, since the number of devices is fixed when a process starts.
+Every row runs in a new process, since the number of devices is fixed when a process starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.scale import plots
 
 RESULTS = pathlib.Path(__file__).parents[1] / "results"
-# On a busy machine the threads of many devices come to a collective late, which the engine takes for a deadlock.
+# On a busy machine, the threads of many devices arrive at a collective so late that XLA would report a deadlock.
 PATIENCE = "--xla_cpu_collective_call_terminate_timeout_seconds=900 --xla_cpu_collective_timeout_seconds=900"
 MESHES = {1: (1, 1), 2: (2, 1), 8: (4, 2), 64: (16, 4), 512: (64, 8)}
 CHIPS = [
@@ -29,11 +29,11 @@ CHIPS = [
     ("11B", "tpu v5p:8x8x16", 128, 8, 8),
 ]
 ROUNDS = 3
-GROWTH, SECONDS, MEMORY = 1.5, 180, 6e9  # what must hold: compile time from 8 to 512 devices; of the largest program
+GROWTH, SECONDS, MEMORY = 1.5, 180, 6e9  # limits: compile time at 512 / 8 devices; for the largest program
 
 
 def measured(module: str, *arguments: Any, **environment: str) -> dict[str, Any] | None:
-    """What a process says, as JSON; None if it fails."""
+    """The JSON that a new process prints, parsed; None if the process fails."""
     command = [sys.executable, "-m", f"benchmarks.scale.{module}", *map(str, arguments)]
     settings = {"ATLED_PLATFORMS": "cpu", "XLA_FLAGS": PATIENCE, **os.environ, **environment}
     load = os.getloadavg()[0]
@@ -48,7 +48,7 @@ def measured(module: str, *arguments: Any, **environment: str) -> dict[str, Any]
 def devices(is_quick: bool) -> list[dict[str, Any]]:
     """A step on virtual CPU devices: compile time, host time of a launch, memory of each device.
 
-    The meshes take turns and each keeps its best, since other programs on the machine change what a turn takes.
+    Meshes take turns and the best turn of each counts, since other programs on the machine affect the times.
     """
     heads = ("mesh", 8), ("compile s", 11), ("of cores", 10), ("launch ms", 11), ("step ms", 10), ("MB/device", 11)
     print(f"{'devices':>8}{''.join([f'{name:>{width}}' for name, width in heads])}{'load':>6}")
@@ -71,8 +71,8 @@ def devices(is_quick: bool) -> list[dict[str, Any]]:
     growth = sorted([b / a for a, b in zip(turns[8], turns[512]) if a and b])
     if growth:
         each = ", ".join([f"{g:.2f}" for g in growth])
-        print(f"from 8 to 512 devices compile time grows {statistics.median(growth):.2f} times, the median of {each}")
-        print(f"{GROWTH} are allowed; only what was measured in the same turn is compared")
+        print(f"compile time, 512 / 8 devices: {statistics.median(growth):.2f}, the median of {each}, from equal turns")
+        print(f"must be at most {GROWTH}")
     return list(best.values())
 
 
@@ -85,7 +85,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def chips(is_quick: bool) -> list[dict[str, Any]]:
-    """Train steps of large transformers, compiled for TPUs that are not here."""
+    """Train steps of large transformers, compiled ahead of time for TPUs that are not present."""
     print(
         f"{'model':>6}{'machine':>16}{'mesh':>8}{'seconds':>9}{'RAM GB':>8}{'GB/chip':>9}{'Tflop/chip':>12}{'load':>6}"
     )
@@ -112,7 +112,7 @@ def chips(is_quick: bool) -> list[dict[str, Any]]:
 
 
 def worlds(is_quick: bool) -> list[dict[str, Any]]:
-    """The same step over Gloo, in processes of one device each: on one machine, and in namespaces of a network."""
+    """The same step over Gloo, in processes with one device each, on loopback and in separate network namespaces."""
     from benchmarks.scale import processes
 
     print(
@@ -143,7 +143,7 @@ SECTIONS = {"devices": devices, "worlds": worlds, "chips": chips}
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few devices and one small program: a smoke test")
+    parser.add_argument("--quick", action="store_true", help="run few devices and one small program, as a smoke test")
     parser.add_argument("--sections", default=",".join(SECTIONS), help="comma separated")
     options = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
@@ -154,7 +154,7 @@ def main() -> None:
     found["about"] = {"python": platform.python_version(), "cores": os.cpu_count()}
     file.write_text(json.dumps(found, indent=1))
     plots.draw(found, file.with_suffix(".png"))
-    print(f"written to {file} and .png")
+    print(f"results in {file} and .png")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""One process that compiles a large transformer's step for chips that are not here, and prints JSON.
+"""Compiles a large transformer's train step for chips that are not present, and prints JSON.
 
-`python -m benchmarks.scale.chips 11B 'tpu v5p:8x8x16' 128 8 8`: model, machine, mesh of data x model, and the batch of
-each group of chips along `data`.
+The arguments of `python -m benchmarks.scale.chips 11B 'tpu v5p:8x8x16' 128 8 8` are model, topology, sizes of the mesh
+axes `data` and `model`, and batch size per index along `data`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(model: str, name: str, data: int, split: int, batch: int) -> dict[str, 
         "arguments": stats.argument_size_in_bytes,
         "temporary": stats.temp_size_in_bytes,
         "needed": needed(stats),
-        "flops": cost["flops"],  # bodies of loops are counted once
+        "flops": cost["flops"],  # counts the body of a loop once
         "model_flops": 6 * size.parameters * batch * data * size.length / len(topology.devices),
         "collectives": collectives(text, mesh, size.layers),
         "text": len(text),
@@ -53,9 +53,9 @@ def main(model: str, name: str, data: int, split: int, batch: int) -> dict[str, 
 
 
 def collectives(text: str, mesh: Any, turns: int) -> list[dict[str, Any]]:
-    """What a chip sends and receives in a step: number and bytes of the collectives of each kind, by mesh axes.
+    """Number and bytes of a chip's collectives in a step, by kind and mesh axes.
 
-    The compiler for TPUs does not say how often a loop turns; the loops here are those over the layers.
+    The TPU compiler does not report trip counts of loops; all loops of this program are over the layers.
     """
     found: dict[Any, dict[str, Any]] = {}
     for c in read(text, mesh):

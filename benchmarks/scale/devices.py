@@ -1,4 +1,4 @@
-"""One process with so many virtual CPU devices: a 12-layer transformer's step compiled, launched, weighed.
+"""Measures a 12-layer transformer's train step in a process with `ATLED_NUM_CPU_DEVICES` virtual CPU devices.
 
 `ATLED_NUM_CPU_DEVICES=8 python -m benchmarks.scale.devices 4 2` prints JSON for a mesh of data x model = 4 x 2.
 """
@@ -17,13 +17,13 @@ from atled.sharding import PartitionSpec as P
 from benchmarks import measure
 from benchmarks.models import atled_library, gpt2
 
-# Steps with collectives run on 256 devices and deadlock on 272; a pool of the engine seems to end there.
+# Steps with collectives run on 256 devices and deadlock on 272; a thread pool of XLA seems to be exhausted.
 RUNS = 256
-COLUMNS, ROWS = ("qkv", "up"), ("out", "down")  # which dimension of a layer's weights tensor parallelism splits
+COLUMNS, ROWS = ("qkv", "up"), ("out", "down")  # layers whose weights tensor parallelism shards by columns or rows
 
 
 def spec(path: tuple[Any, ...]) -> P:
-    """How a weight is split, by the names on the way to it."""
+    """The partition spec of a weight, by its path."""
     layer, name = [k for k, *_ in path][-2:] if len(path) > 1 else (None, None)
     if layer in COLUMNS:
         return P(None, "model") if name == "w" else P("model")
@@ -65,7 +65,7 @@ def main(data: int, model: int, is_quick: bool) -> dict[str, Any]:
         "placing": placing,
         "lowering": lowering,
         "compile": compiling,
-        "work": work,  # seconds of all cores, which other programs on the machine hardly change
+        "work": work,  # CPU seconds of all cores, hardly affected by other programs
         "launch": launch,
         "step": min(steps[1:], default=None),
         "arguments": stats.argument_size_in_bytes,
@@ -76,7 +76,7 @@ def main(data: int, model: int, is_quick: bool) -> dict[str, Any]:
 
 
 def launching(state: Any, calls: int) -> tuple[float, Any]:
-    """Seconds of the host for the launch of a program on the whole state, without collectives; and the new state."""
+    """Host seconds to launch a program without collectives on the whole state, and the new state."""
     decay = atled.jit(lambda t: atled.tree.map(lambda x: 0.999 * x, t), donate_argnums=0)
     times = []
     for _ in range(calls):
@@ -88,7 +88,7 @@ def launching(state: Any, calls: int) -> tuple[float, Any]:
 
 
 def needed(stats: Any) -> int:
-    """Bytes of each device that a program takes."""
+    """Bytes per device that a program needs."""
     total = stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
     return total - stats.alias_size_in_bytes
 

@@ -1,4 +1,4 @@
-"""Machines on a network that are not there: a namespace for each process, joined by a bridge. Needs root on Linux."""
+"""Simulates machines on a network: a network namespace for each process, joined by a bridge. Needs root on Linux."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 
 
 class Network:
-    """A bridge, and a namespace for each process that is joined to it."""
+    """A bridge, and for each process a network namespace that is connected to the bridge."""
 
     def __init__(self, size: int) -> None:
         self.size = size

@@ -1,4 +1,4 @@
-"""The pictures of the scaling study."""
+"""Plots the results of the scaling benchmarks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = {
 
 
 def draw(found: dict[str, Any], path: pathlib.Path) -> None:
-    """Rows of panels: on virtual devices, in several processes, on chips; only those that were measured."""
+    """Plot a row of panels for each measured section: virtual devices, processes, chips."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -33,14 +33,14 @@ def draw(found: dict[str, Any], path: pathlib.Path) -> None:
 
 def _devices(panels: Any, rows: list[dict[str, Any]]) -> None:
     counts = [r["devices"] for r in rows]
-    _line(panels[0], counts, [r["work"] for r in rows], "compile time, seconds of all cores", BLUE)
+    _line(panels[0], counts, [r["work"] for r in rows], "compile time, CPU seconds of all cores", BLUE)
     _line(panels[1], counts, [r["launch"] * 1e3 for r in rows], "host time of a launch, ms", GREEN, is_log=True)
     _line(panels[2], counts, [r["needed"] / 1e6 for r in rows], "memory of each device, MB", RED)
 
 
 def _worlds(panels: Any, rows: list[dict[str, Any]]) -> None:
     labels = [f"{r['processes']}\n{r['network']}" for r in rows]
-    _bars(panels[0], labels, [r["joining"] for r in rows], "processes: seconds to meet", BLUE)
+    _bars(panels[0], labels, [r["joining"] for r in rows], "processes: initialization, seconds", BLUE)
     _bars(panels[1], labels, [r["first"] for r in rows], "processes: first step, seconds", GREEN)
     _bars(panels[2], labels, [r["step"] * 1e3 for r in rows], "processes: step over Gloo, ms", RED)
 
@@ -88,7 +88,7 @@ def _bars(axes: Any, labels: list[str], y: list[float], title: str, color: str) 
 
 
 def _stacked(axes: Any, labels: list[str], tables: list[list[dict[str, Any]]]) -> None:
-    """What chips send each other by kind of collective, one bar a program."""
+    """Plot a bar for each program: the bytes of its collectives, stacked by kind."""
     sent = [{kind: sum([c["bytes"] for c in t if c["kind"] == kind]) / 1e9 for kind in KINDS} for t in tables]
     bottom = [0.0] * len(labels)
     for kind, color in KINDS.items():

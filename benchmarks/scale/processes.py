@@ -1,4 +1,4 @@
-"""One of several processes, each with a device, that share a transformer's step over Gloo.
+"""Measures a transformer's train step over Gloo, in several processes with one device each.
 
 `python -m benchmarks.scale.processes RANK SIZE ADDRESS` prints JSON; `run` starts all of them.
 """
@@ -22,7 +22,7 @@ from benchmarks.scale.network import Network
 
 
 def run(size: int, is_apart: bool, is_quick: bool) -> dict[str, Any]:
-    """What the first of so many processes says; with `is_apart`, each is in a network namespace of its own."""
+    """Start `size` processes, in separate network namespaces if `is_apart`, and return the result of the first."""
     network = Network(size) if is_apart else None
     service = distributed.serve(f"{network.host if network else '127.0.0.1'}:0", size)
     children = []
@@ -34,7 +34,7 @@ def run(size: int, is_apart: bool, is_quick: bool) -> dict[str, Any]:
             settings = {**os.environ, "ATLED_PLATFORMS": "cpu", "ATLED_NUM_CPU_DEVICES": "1"}
             children.append(subprocess.Popen([*prefix, *command], env=settings, stdout=subprocess.PIPE, text=True))
         said = [child.communicate(timeout=600)[0] for child in children]
-        found = [line for line in said[0].splitlines() if line.startswith("{")]  # Gloo speaks, too
+        found = [line for line in said[0].splitlines() if line.startswith("{")]  # Gloo prints, too
         return json.loads(found[-1])
     finally:
         for child in children:

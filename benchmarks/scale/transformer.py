@@ -1,7 +1,7 @@
-"""A large transformer's train step, for compilers: layers in a loop and recomputed, AdamW, bfloat16 on float32 state.
+"""A large transformer's train step, to compile only: layers in a scan with remat, AdamW, bfloat16 on float32 state.
 
-Weights are split over both axes of a mesh: over `model` as tensor parallelism wants it, and over `data`, from where
-each layer gathers its own (fully sharded data parallelism). Nothing is computed here, so arguments are shapes.
+Weights are sharded over both axes of a mesh: over `model` for tensor parallelism, and over `data` for fully sharded
+data parallelism, in which each layer gathers its weights. The step never runs, so its arguments are shapes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from atled.sharding import PartitionSpec as P
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model is."""
+    """The sizes of a model."""
 
     layers: int
     width: int
@@ -28,7 +28,7 @@ class Size:
 
     @property
     def shapes(self) -> dict[str, tuple[tuple[int, ...], P]]:
-        """Shape and split of every weight; those of layers are stacked."""
+        """Shape and partition spec of every weight; weights of layers are stacked."""
         n, d = self.layers, self.width
         return {
             "tokens": ((self.vocab, d), P("model", "data")),
@@ -43,7 +43,7 @@ class Size:
 
     @property
     def parameters(self) -> int:
-        """How many weights there are."""
+        """The number of parameters."""
         return 12 * self.layers * self.width**2 + self.vocab * self.width
 
 
@@ -52,7 +52,7 @@ LAYER = ("scale1", "scale2", "qkv", "out", "up", "down")
 
 
 def train_step(size: Size, mesh: Mesh) -> Any:
-    """`step(weights, first, second, count, tokens)`: a step of AdamW on the loss of the next token."""
+    """The jitted `step(weights, first, second, count, tokens)`: a step of AdamW on the next-token loss."""
 
     def split(x: Any, *spec: Any) -> Any:
         return lax.with_sharding_constraint(x, NamedSharding(mesh, P(*spec)))
@@ -100,7 +100,7 @@ def train_step(size: Size, mesh: Mesh) -> Any:
 
 
 def arguments(size: Size, mesh: Mesh, batch: int) -> tuple[Any, ...]:
-    """The shapes that a step takes."""
+    """The arguments of a step, as shapes with shardings."""
     of = lambda shape, dtype, spec: atled.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spec))
     state = {k: of(shape, "float32", spec) for k, (shape, spec) in size.shapes.items()}
     return state, state, state, of((), "float32", P()), of((batch, size.length + 1), "int32", P("data"))

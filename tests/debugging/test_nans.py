@@ -173,7 +173,7 @@ def test_planted_nans_are_found(plant):
 
 def test_where_the_infinity_came_from():
     found = atled.find_nans(atled.grad(infinite_slope))(ones)
-    assert found.because.line == line_of("INFINITE") and "The inf is of" in str(found)
+    assert found.because.line == line_of("INFINITE") and "The inf is from" in str(found)
 
 
 def test_there_are_thirty():

@@ -89,7 +89,7 @@ def test_the_same_function_of_the_stacked_array(name, dtype):
     x = operand(dtype)
     if dtype.startswith("complex") and name in NOT_COMPLEX:
         for way in ways(f).values():
-            with pytest.raises(TypeError, match="cannot be reduced"):
+            with pytest.raises(TypeError, match=r"are not defined|cannot be reduced"):
                 way(jnp.asarray(x))
         return
     with np.errstate(invalid="ignore"):

@@ -55,7 +55,7 @@ REFUSED = [chosen_by_own_value, chosen_by_place, as_long_as_own_value, asks_othe
 @pytest.mark.parametrize("f", [*REFUSED, after_one_step], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("how", [lambda f: f, atled.jit, lambda f: atled.grad(lambda x: f(x).sum())])
 def test_what_devices_may_decide_differently_is_refused(f, how):
-    with pytest.raises(ValueError, match=r"(?s)deadlock.*test_divergence.py.*try: the same decision everywhere"):
+    with pytest.raises(ValueError, match=r"(?s)deadlock.*test_divergence.py.*try: the same predicate on all devices"):
         how(mapped(f))(X)
 
 
@@ -119,8 +119,8 @@ def test_those_who_know_better_can_say_so():
 @pytest.mark.parametrize(
     ("f", "said"),
     [
-        (lambda x: lax.ppermute(x, "a", [(0, 4)]), "ppermute: position 4 is out of bounds for the axis 'a' of size 4"),
-        (lambda x: lax.ppermute(x, "a", [(-1, 0)]), "ppermute: position -1"),
+        (lambda x: lax.ppermute(x, "a", [(0, 4)]), "ppermute: index 4 is out of bounds for the axis 'a' of size 4"),
+        (lambda x: lax.ppermute(x, "a", [(-1, 0)]), "ppermute: index -1"),
         (lambda x: lax.all_gather(x, "a", axis=2), "all_gather: axis 2 is out of bounds"),
         (lambda x: lax.all_gather(x, "a", axis=1, tiled=True), "all_gather: axis 1"),
         (lambda x: lax.psum_scatter(x, "a", scatter_dimension=-2, tiled=True), "psum_scatter: axis -2"),

@@ -73,7 +73,7 @@ def test_what_cannot_be():
     mesh = atled.make_mesh((8,), ("x",))
     with pytest.raises(ValueError, match="zeros: only one of device and out_sharding can be given"):
         jnp.zeros(8, device=atled.devices()[0], out_sharding=NamedSharding(mesh, P("x")))
-    with pytest.raises(TypeError, match="reshape: out_sharding is a NamedSharding or a PartitionSpec; got 'x'"):
+    with pytest.raises(TypeError, match="reshape: out_sharding must be a NamedSharding or a PartitionSpec; got 'x'"):
         jnp.reshape(jnp.ones(8), (2, 4), out_sharding="x")
     with pytest.raises(ValueError, match="must be a multiple of 8"):
         jnp.zeros((3,), out_sharding=NamedSharding(mesh, P("x")))

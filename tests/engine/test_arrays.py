@@ -318,7 +318,7 @@ def test_memory_can_be_looked_at():
     view = look(x)
     assert view.tolist() == [[0, 1, 2], [3, 4, 5]] and view.format == "h" and view.readonly
     assert bytes(view) == np.asarray(x).tobytes()
-    with pytest.raises(BufferError, match="Python's buffer protocol has no bfloat16"):
+    with pytest.raises(BufferError, match="Python's buffer protocol does not support bfloat16"):
         jnp.ones(2, "bfloat16").__buffer__(0)
     if sys.version_info < (3, 12):
         with pytest.raises(TypeError, match="bytes-like object is required"):
@@ -336,7 +336,7 @@ def test_jit_with_formats():
         for f in (atled.jit(double, in_shardings=place), atled.jit(double, out_shardings={"a": place})):
             np.testing.assert_array_equal(f(x)["a"], x + x)
     assert atled.jit(double, out_shardings=Format(None, sharding)).trace(x).out_info["a"].sharding is not None
-    with pytest.raises(NotImplementedError, match="in_shardings of <lambda>, argument x: arrays are always row-major"):
+    with pytest.raises(NotImplementedError, match="in_shardings of <lambda>, argument x: only row-major"):
         atled.jit(double, in_shardings=Format(Layout((1, 0)), sharding))(x)
     with pytest.raises(ValueError, match="out_shardings of <lambda>: a layout must have as many axes as the array"):
         atled.jit(double, out_shardings=Format(Layout((0,)), sharding))(x)
@@ -351,7 +351,7 @@ def test_device_put_with_a_format():
     x = np.ones((2, 3), "f4")
     for place in (Format(Layout((0, 1)), sharding), Format(Layout.AUTO, sharding), Format(None, sharding), Format()):
         np.testing.assert_array_equal(atled.device_put({"a": x}, place)["a"], x)
-    with pytest.raises(NotImplementedError, match="always row-major"):
+    with pytest.raises(NotImplementedError, match="only row-major arrays"):
         atled.device_put(x, Format(Layout((1, 0)), sharding))
     with pytest.raises(ValueError, match=r"\(0, 1, 2\) has 3, and an array of shape \[2, 3\] has 2"):
         atled.device_put(x, Format(Layout((0, 1, 2)), sharding))

@@ -159,8 +159,8 @@ MODELS = [
         "TypeError",
         r"Sum\.terms\['first'\]\[1\]: arrays must be declared",
         r"try: nn\.Param\(x\) if it is trained, nn\.Buffer\(x\) if it is not",
-        "Arrays in lists and dicts are declared one by one, or all together: `nn.Param([x, y])`. NumPy's arrays count, "
-        "too.",
+        "Arrays in lists and dicts are declared one by one, or all together: `nn.Param([x, y])`. NumPy arrays must "
+        "be declared, too.",
         """
         from atled import nn
 
@@ -193,8 +193,8 @@ MODELS = [
         "static-value-that-changes-with-each-call",
         "A static value that changes with each call",
         "RuntimeError",
-        r"jit: run may be compiled 1 times \(max_compiles\).*net\.calls was 0 and is 1",
-        r"try: .*pass settings that vary as arrays",
+        r"jit: run has reached max_compiles=1, .*net\.calls was 0 and is 1",
+        r"try: .*pass static values that vary as arrays",
         "Attributes that are neither declared arrays nor modules are static, so each new value recompiles. Declare "
         "a counter as a `Buffer`.",
         """
@@ -262,9 +262,8 @@ MODELS = [
         "ValueError",
         r"Tied: tokens/weight and head/weight are the same array; in a pytree they would become two copies",
         r"try: let one module own it.*self\.tokens\.attend\(x\)",
-        "A model is a tree of arrays. An array that occurs twice would get two gradients, and two states in "
-        "the optimizer. "
-        "Let one module own it, and call that module from the other place.",
+        "A model is a pytree of arrays. An array that occurs twice would get two gradients, and two states in the "
+        "optimizer. Let one module own it, and call that module from the other place.",
         """
         from atled import nn
 
@@ -306,7 +305,7 @@ MODELS = [
         "A model as a static argument",
         "ValueError",
         r"jit: static arguments must be hashable, and may hold no arrays; argument model of run is Linear",
-        r"try: leave it dynamic; models are trees",
+        r"try: leave it dynamic; models are pytrees",
         "A static argument is a part of the program. Weights should not be static: they would become "
         "constants, and every training step would recompile.",
         """
@@ -341,10 +340,10 @@ MODELS = [
     ),
     Mistake(
         "features-of-another-number",
-        "Another number of features",
+        "A wrong number of features",
         "ValueError",
         r"Linear: the last axis of the input must have length 3; got f32\[2,5\]",
-        r"try: Linear\(5, …\), or another axis last",
+        r"try: Linear\(5, …\), or move another axis last",
         "A layer is created for a fixed number of features: the length of the last axis of its input.",
         """
         from atled import nn
@@ -393,10 +392,10 @@ MODELS = [
         "old-keyword",
         "An old keyword",
         "TypeError",
-        r"Linear: 'inputs' is called 'in_features' since 0\.1\.",
+        r"Linear: 'inputs' was renamed to 'in_features' in 0\.1\.",
         r"try: in_features=…",
-        "Many parameters were renamed in 0.1, to the words of other libraries. Until 0.2, old words raise, and name "
-        "the new ones.",
+        "Many parameters were renamed in 0.1, to the terms of other libraries. Until 0.2, an old name raises an "
+        "error that gives the new one.",
         """
         from atled import nn
 
@@ -412,13 +411,13 @@ MODELS = [
     ),
     Mistake(
         "window-of-one-number",
-        "A window of one number",
+        "One number as the window of `Conv`",
         "TypeError",
         r"Conv: kernel_size must have a length for each axis, or the number of axes is unknown; got 3",
         r"try: Conv1d or Conv2d or Conv3d; or kernel_size=\(3, 3\) for images",
-        "`Conv` slides over as many axes as `kernel_size` has entries, so one number would not be enough. `Conv2d` "
-        "says in its name that there are two axes, so there one number is the length along both. The same holds "
-        "for transposed convolutions and for pooling.",
+        "`Conv` slides over as many axes as `kernel_size` has entries, so one number is ambiguous. `Conv2d` always has "
+        "two axes, so one number is the length along both. The same holds for transposed convolutions and for "
+        "pooling.",
         """
         from atled import nn
 
@@ -440,11 +439,11 @@ MODELS = [
     ),
     Mistake(
         "padding-that-is-not-known",
-        "A padding that is not known",
+        "An unknown padding mode",
         "ValueError",
-        r"Conv: padding is SAME, VALID, CAUSAL, CIRCULAR, REFLECT, REPLICATE, or pairs of numbers; got 'same'",
+        r"Conv: padding must be SAME, VALID, CAUSAL, CIRCULAR, REFLECT, REPLICATE, or pairs of numbers; got 'same'",
         r"try: 'SAME'",
-        "The names are in capitals. Numbers are the padding before and after, for each axis.",
+        "Padding modes are written in capitals. Numbers give the padding before and after, for each axis.",
         """
         from atled import nn
 
@@ -519,10 +518,10 @@ MODELS = [
         "keys-as-an-argument",
         "`Keys` as an argument of a transformed function",
         "TypeError",
-        r"argument keys of draw must be an array or a number, or trees of those; got Keys",
+        r"argument keys of draw must be an array, a number, or a tree of these; got Keys",
         r"try: the key itself, and nn\.Keys\(key\) inside of the function",
-        "`Keys` change with every call, which a transformed function cannot do to its arguments. Pass a key into "
-        "the function, and create `Keys` inside.",
+        "Each call of `Keys` changes its state, but a transformed function cannot change its arguments. Pass a key "
+        "into the function, and create `Keys` inside.",
         """
         from atled import nn
 
@@ -633,7 +632,7 @@ MODELS = [
     ),
     Mistake(
         "buffer-that-is-made-in-a-loop",
-        "A buffer that is made in a loop",
+        "A buffer that is created in a loop",
         "TypeError",
         r"scan: the carry must keep its tree; it starts as TreeDef\(Memory\(count=\*\)\), and the body gives",
         r"carry\.last starts as None, and becomes an array",

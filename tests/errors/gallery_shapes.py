@@ -11,7 +11,7 @@ SHAPES = [
         "ValueError",
         r"multiply: shapes \(2, 3\) and \(3, 2\) do not broadcast together; got f32\[2,3\] and f32\[3,2\]",
         r"try: z = x \* y\.T",
-        "Elementwise operations match axes by position, and the axes of these two are in opposite order.",
+        "Elementwise operations match axes by position, and the axes of these two arrays are in opposite order.",
         """
         x = jnp.ones((2, 3))
         y = jnp.ones((3, 2))
@@ -127,7 +127,7 @@ SHAPES = [
         "`stack` of different shapes",
         "ValueError",
         r"stack: arrays must have the same shape; got f32\[3\], f32\[4\]",
-        r"try: concatenate to join them along an axis they have",
+        r"try: concatenate to join them along an existing axis",
         "`stack` adds a new axis with one entry for each array, so all arrays must have the same shape.",
         """
         x = jnp.ones(3)
@@ -164,7 +164,7 @@ SHAPES = [
         "ValueError",
         r"broadcast_to: lengths must be equal, or 1; got f32\[3\] .* for shape \(3, 4\)",
         r"try: y = jnp\.broadcast_to\(x\[:, None\], \(3, 4\)\)",
-        "Axes are lined up from the right, so the 3 is matched with the 4. A new axis of length 1 makes it a column.",
+        "Axes are lined up from the right, so the 3 is matched with the 4. A new axis of length 1 makes x a column.",
         """
         x = jnp.ones(3)
         y = jnp.broadcast_to(x, (3, 4))  # here
@@ -194,7 +194,7 @@ SHAPES = [
     ),
     Mistake(
         "sum-over-an-axis-that-is-not-there",
-        "`sum` over an axis that is not there",
+        "`sum` over an axis that does not exist",
         "AxisError",
         r"sum: axis 2 is out of bounds for an array with 2 axes",
         r"try: an axis from -2 to 1",
@@ -211,7 +211,7 @@ SHAPES = [
     ),
     Mistake(
         "argmax-over-an-axis-that-is-not-there",
-        "`argmax` over an axis that is not there",
+        "`argmax` over an axis that does not exist",
         "AxisError",
         r"argmax: axis 1 is out of bounds for an array with 1 axis",
         r"try: an axis from -1 to 0",
@@ -232,7 +232,7 @@ SHAPES = [
         "ValueError",
         r"squeeze: only axes of length one can be removed; got f32\[5,1\] and axis 0",
         r"try: axis=1, of length 1",
-        "`squeeze` removes only axes of length one, because no elements are lost with them.",
+        "`squeeze` removes only axes of length one, because removing a longer axis would lose elements.",
         """
         x = jnp.ones((5, 1))
         y = jnp.squeeze(x, axis=0)  # here
@@ -249,7 +249,7 @@ SHAPES = [
         "ValueError",
         r"transpose: \(1, 0\) is not a permutation of the 3 axes of f32\[2,3,4\]",
         r"try: each of \(0, 1, 2\) once, or swapaxes",
-        "The order names every axis once, also those that stay where they are.",
+        "The permutation must contain every axis once, including axes that do not move.",
         """
         x = jnp.ones((2, 3, 4))
         y = jnp.transpose(x, (1, 0))  # here
@@ -302,7 +302,7 @@ SHAPES = [
         "ValueError",
         r"solve: expected square matrices on the last two axes; got f32\[3,2\]",
         r"try: numpy\.linalg\.lstsq\(a, b\)",
-        "With more equations than unknowns there is in general no exact solution, but one with the least error.",
+        "With more equations than unknowns there is in general no exact solution; `lstsq` minimizes the error.",
         """
         a = jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
         x = jnp.linalg.solve(a, jnp.ones(3))  # here

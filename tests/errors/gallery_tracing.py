@@ -103,7 +103,7 @@ TRACING = [
         "TracerBoolConversionError",
         r"bool: the truth value of a traced bool\[\] is not known here",
         r"try: return jnp\.where\(x > 0, x, 0\.1 \* x\)",
-        "`a if c else b` evaluates one side, and would have to know which. `where` computes both sides and chooses for "
+        "`a if c else b` evaluates only one side, so Python must know `c`. `where` computes both sides and selects for "
         "every element. The same holds under `vmap`, where every example may choose differently.",
         """
         def leaky_relu(x):
@@ -125,7 +125,7 @@ TRACING = [
         "TracerBoolConversionError",
         r"bool: the truth value of a traced bool\[\] is not known here",
         r"try: return jnp\.maximum\(x, 0\.0\)",
-        "Python's `max` and `min` compare their arguments and return one of them, so they need to know which.",
+        "Python's `max` and `min` compare their arguments and return one of them, so they need its result.",
         """
         @atled.jit
         def relu(x):
@@ -146,7 +146,7 @@ TRACING = [
         "`assert` on a traced value",
         "TracerBoolConversionError",
         r"bool: the truth value of a traced bool\[\] is not known here",
-        r"try: check the value outside of the function, or look at it with debug\.print",
+        r"try: check the value outside of the function, or print it with debug\.print",
         "The function is traced once for all values, so there is no value to check. Shapes and dtypes are known, and "
         "can be asserted.",
         """
@@ -174,8 +174,8 @@ TRACING = [
         "ConcretizationTypeError",
         r"int: a Python value was requested from a traced ~f32\[\], whose value is not known here",
         r"try: return x\.astype\(int\) \* 2",
-        "`int()` makes a Python integer, which would be the same in every later call. A conversion to another dtype is "
-        "`astype`, and stays in the program.",
+        "`int()` makes a Python integer, which would be the same in every later call. `astype` converts the dtype "
+        "inside the program.",
         """
         @atled.jit
         def twice_the_floor(x):
@@ -197,8 +197,8 @@ TRACING = [
         "ConcretizationTypeError",
         r"float: a Python value was requested from a traced i32\[\], whose value is not known here",
         r"try: return x\.sum\(\)\.astype\(float\) / 2",
-        "`float()` makes a Python number, and there is no number yet. Arithmetic with arrays promotes by itself, so "
-        "often nothing needs to be converted at all.",
+        "`float()` makes a Python number, and there is no number yet. Arithmetic with arrays promotes dtypes, so "
+        "often no conversion is needed.",
         """
         @atled.jit
         def half(x):
@@ -220,9 +220,8 @@ TRACING = [
         "ConcretizationTypeError",
         r"float: a Python value was requested from a traced ~f32\[\]",
         r"try: return jnp\.sin\(x\) \+ 1",
-        "The functions of `math` work on Python floats. The functions of `atled.numpy` have the same names "
-        "and can be traced "
-        "and differentiated.",
+        "The functions of `math` work on Python floats. The functions of `atled.numpy` have the same names and can be "
+        "traced and differentiated.",
         """
         import math
 
@@ -244,7 +243,7 @@ TRACING = [
         "math-function-under-grad",
         "A function of `math` under `grad`",
         "ConcretizationTypeError",
-        r"float: the Python number would lose the derivative that is being taken of this ~f32\[\]",
+        r"float: a Python number has no derivative, but this ~f32\[\] is being differentiated",
         r"try: return x \* jnp\.exp\(x\), or float\(lax\.stop_gradient\(x\)\) if a constant is intended",
         "Without `jit` the number is known, but `math.exp` returns a plain float, which carries no derivative. The "
         "gradient would silently be zero.",
@@ -317,7 +316,7 @@ TRACING = [
         "A dict looked up by a traced value",
         "TypeError",
         r"hash: arrays cannot be keys of a dict or members of a set; got ~i32\[\]",
-        r"try: .*an array that is indexed instead of a dict",
+        r"try: .*index an array instead of a dict",
         "A dict finds a key by its value, which is not known yet. Arrays cannot be keys anyway, because they "
         "compare element by element.",
         """
@@ -605,8 +604,8 @@ TRACING = [
         "UnexpectedTracerError",
         r"leaked value: a f32\[2\] made inside differentiation escaped by a side effect and was used later",
         r"try: return the value",
-        "`grad` also runs the function on tracers, which are invalid after it. Return extra values of a loss with "
-        "`has_aux=True`.",
+        "`grad` also runs the function on tracers, which are invalid after the call. Return extra values of a loss "
+        "with `has_aux=True`.",
         """
         residual = None
 

@@ -7,7 +7,7 @@ from mistake import NO_PEER, Mistake
 TRAINING = [
     Mistake(
         "trees-of-training-and-of-use",
-        "Trees of a model in training mode and in evaluation mode",
+        "Pytrees of a model in training mode and in evaluation mode",
         "TreeError",
         r"SGD: the tree must match that of the model; at \.training, the model has True, but the tree has False",
         r"try: both from the same model",
@@ -34,7 +34,7 @@ TRAINING = [
         "A donated model used again",
         "RuntimeError",
         r"deleted array: argument state\.model\.weight, f32\[2,2\], was deleted or donated",
-        r"try: use the result of the call that took it",
+        r"try: use the result of the call to which it was donated",
         "`train.step` donates the state: its memory is reused for the next state. Rebind the name to the new state, "
         "or pass `donate=False`.",
         """
@@ -76,7 +76,7 @@ TRAINING = [
         r"Adam, first: the tree must match that of the model; at \.out_features, the model has 4, but the tree has 3",
         r"try: both from the same model",
         "The state holds an array for each parameter of the model that it was made for. A model with another head or "
-        "with other frozen parts needs a new one.",
+        "with other frozen parts needs a new state.",
         """
         from atled import nn, optim
 
@@ -111,7 +111,7 @@ TRAINING = [
         "TreeError",
         r"Adam: the tree must match that of the model; at the root, the model has a Linear, but the tree has a tuple",
         r"try: both from the same model",
-        "`value_and_grad` gives a pair, `train.gradients` three values: the value, the model, and the gradients.",
+        "`value_and_grad` returns a pair, `train.gradients` three values: the value, the model, and the gradients.",
         """
         from atled import nn, optim
 

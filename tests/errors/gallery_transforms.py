@@ -11,8 +11,8 @@ TRANSFORMS = [
         "TypeError",
         r"grad: the function must return a scalar; got f32\[3\], shape \(3,\)",
         r"try: jacrev for a Jacobian, or \.sum\(\) or \.mean\(\)",
-        "A gradient says how one number changes. With several results there is one gradient for each, which together "
-        "are the Jacobian.",
+        "A gradient says how one number changes. With several results there is one gradient for each, and together "
+        "they form the Jacobian.",
         """
         def loss(w):
             return (w - 1.0) ** 2
@@ -30,7 +30,7 @@ TRANSFORMS = [
         "gradient-by-an-integer",
         "The gradient with respect to an integer",
         "TypeError",
-        r"grad: derivatives are with respect to real or complex \(inexact\) arguments; got ~i32\[\]",
+        r"grad: derivatives need real or complex \(inexact\) arguments; got ~i32\[\]",
         r"try: a float argument such as 3\.0",
         "Integers cannot change by small amounts, so they have no derivative. Often the decimal point is just missing.",
         """
@@ -65,7 +65,7 @@ TRANSFORMS = [
         "The gradient with respect to a keyword argument",
         "ValueError",
         r"grad: argnums asks for argument 0 of loss, which was called with 0 positional arguments",
-        r"try: arguments without their names",
+        r"try: pass arguments by position: f\(x\)",
         "`grad` differentiates with respect to positional arguments; keyword arguments are constants.",
         """
         def loss(w, x):
@@ -85,7 +85,7 @@ TRANSFORMS = [
         "The gradient of a function that returns more than the loss",
         "TypeError",
         r"grad: the function must return a scalar; got tuple",
-        r"try: has_aux=True for \(scalar, more\)",
+        r"try: return one scalar, or \(scalar, auxiliary\) with has_aux=True",
         "`grad` differentiates one number. Return other values as auxiliary output with `has_aux=True`.",
         """
         def loss(w):
@@ -128,7 +128,7 @@ TRANSFORMS = [
         "The gradient of a function without `return`",
         "TypeError",
         r"grad: the function must return a scalar; got None",
-        r"try: return the scalar: a function without a `return` gives None",
+        r"try: return the scalar: a function without a `return` returns None",
         "The loss was computed, and then dropped at the end of the function.",
         """
         def loss(w):
@@ -150,8 +150,7 @@ TRANSFORMS = [
         r"derivative: the function must return arrays or numbers; got str 'training'",
         r"try: has_aux=True",
         "A differentiated function must return only values that have a derivative. Return values without a "
-        "derivative as "
-        "auxiliary output.",
+        "derivative as auxiliary output.",
         """
         def loss(w):
             return w**2, "training"
@@ -304,7 +303,7 @@ TRANSFORMS = [
         "`custom_jvp` without a rule",
         "AttributeError",
         r"custom_jvp: cube must have a rule before it is differentiated; it has none yet",
-        r"try: @cube\.defjvp",
+        r"try: decorate the rule with @cube\.defjvp",
         "The decorator declares a custom derivative; `defjvp` defines it.",
         """
         @atled.custom_jvp
@@ -330,8 +329,8 @@ TRANSFORMS = [
         "forward-mode-through-a-reverse-rule",
         "Forward mode through a reverse-mode rule",
         "TypeError",
-        r"custom_vjp: forward mode \(jvp\) cannot go through a function with a reverse-mode rule only",
-        r"try: custom_jvp, which gives both modes",
+        r"custom_vjp: forward mode \(jvp\) cannot differentiate a function that has only a reverse-mode rule",
+        r"try: custom_jvp, which supports both modes",
         "A reverse-mode rule (`custom_vjp`) does not define forward mode. The converse works: a forward-mode rule "
         "(`custom_jvp`) is transposed.",
         """
@@ -404,7 +403,7 @@ TRANSFORMS = [
     ),
     Mistake(
         "in-axes-too-large",
-        "`in_axes` of an axis that is not there",
+        "`in_axes` of an axis that does not exist",
         "ValueError",
         r"vmap: in_axes asks for axis 1 of f32\[3\], which has 1 axis",
         r"try: an axis from -1 to 0",
@@ -424,7 +423,7 @@ TRANSFORMS = [
         "`vmap` over a number",
         "ValueError",
         r"vmap: in_axes asks for axis 0 of ~f32\[\], which has 0 axes \(argument \[1\]\)",
-        r"try: in_axes=None for it, which hands the same value to all",
+        r"try: in_axes=None to pass the same value to all examples",
         "By default every argument has an entry for each example. An argument that is the same for all "
         "examples is marked with None.",
         """
@@ -442,7 +441,7 @@ TRANSFORMS = [
         "`in_axes` for too few arguments",
         "ValueError",
         r"vmap: in_axes must have an entry for each argument; got 1 for 2 arguments",
-        r"try: an entry for each, None for those that are not mapped",
+        r"try: an entry for each, None where there is no batch axis",
         "A tuple in `in_axes` has one entry for each positional argument.",
         """
         x = jnp.ones((5, 2))
@@ -480,7 +479,7 @@ TRANSFORMS = [
         "vmap-over-nothing",
         "`vmap` over nothing",
         "ValueError",
-        r"vmap: one argument must be mapped, because the size of the batch comes from it; got no axis in in_axes",
+        r"vmap: at least one argument must be mapped, because it gives the batch size; got no axis in in_axes",
         r"try: in_axes=0 for an argument, or axis_size=n",
         "Without a mapped argument, the number of examples is unknown.",
         """
@@ -512,7 +511,7 @@ TRANSFORMS = [
     ),
     Mistake(
         "collective-over-an-unknown-axis",
-        "A collective over an axis that nobody named",
+        "A collective over an unknown axis name",
         "NameError",
         r"collective: there is no axis named 'batch' here; the axes in scope are: none",
         r"try: vmap\(f, axis_name='batch'\)",
@@ -536,10 +535,9 @@ TRANSFORMS = [
         "Branches of different types",
         "TypeError",
         r"cond: the branches must return the same types; result: false_fun gives ~i32\[\], true_fun gives f32\[\]",
-        r"try: x\.astype\('float32'\), or a number of that kind",
+        r"try: x\.astype\('float32'\), or a Python number of that kind",
         "Which branch runs is decided at run time, and the code after it must work with either, so both must return "
-        "the same type. `0` "
-        "is an integer, `0.0` is not.",
+        "the same type. `0` is an integer, `0.0` is not.",
         """
         x = jnp.float32(3.0)
         y = lax.cond(x > 0, lambda x: x, lambda x: 0, x)  # here
@@ -552,11 +550,11 @@ TRANSFORMS = [
     ),
     Mistake(
         "branches-of-different-trees",
-        "Branches that return different trees",
+        "Branches that return different pytrees",
         "TypeError",
         r"cond: the branches must return the same tree; false_fun gives TreeDef\(None\), true_fun gives ",
-        r"try: return the same number of arrays from each",
-        "The code after a `cond` must work for either branch, so both must return the same tree.",
+        r"try: return the same tree from each branch",
+        "The code after a `cond` must work for either branch, so both must return the same pytree structure.",
         """
         x = jnp.float32(3.0)
         y = lax.cond(x > 0, lambda x: jnp.log(x), lambda x: None, x)  # here
@@ -569,7 +567,7 @@ TRANSFORMS = [
     ),
     Mistake(
         "values-as-branches",
-        "Values where `cond` wants functions",
+        "Values where `cond` expects functions",
         "TypeError",
         r"cond: the branches must be functions; got f32\[\]",
         r"try: y = jnp\.where\(x > 0, x, -x\)",
@@ -591,7 +589,7 @@ TRANSFORMS = [
         "TypeError",
         r"cond: the predicate must be a scalar; got bool\[3\]",
         r"try: numpy\.where to choose element by element",
-        "`cond` runs one branch or the other, as a whole. A choice for each element is `where`.",
+        "`cond` runs one branch or the other, as a whole. To choose for each element, use `where`.",
         """
         x = jnp.array([1.0, -2.0, 3.0])
         y = lax.cond(x > 0, lambda x: x, lambda x: -x, x)  # here
@@ -609,7 +607,7 @@ TRANSFORMS = [
         r"scan: the carry must keep its type; carry: starts as f32\[\], the body gives f32\[3\]",
         r"try: total, _ = lax\.scan\(add, jnp\.full\(\(3,\), 0\.0\), rows\)",
         "One compiled body runs for every step, so the carry that it returns must have the type of the carry that "
-        "it gets.",
+        "it receives.",
         """
         def add(total, row):
             return total + row, None
@@ -633,8 +631,7 @@ TRANSFORMS = [
         r"scan: the carry must keep its type; carry: starts as i32\[\], the body gives f32\[\]: int32 became float32",
         r"try: total, _ = lax\.scan\(add, start\.astype\('float32'\), xs\)",
         "Integers and floats add up to floats, and the carry must have the same dtype in all steps. Python "
-        "numbers adapt by "
-        "themselves; arrays keep their dtype.",
+        "numbers take the dtype of the result; arrays keep theirs.",
         """
         def add(total, x):
             return total + x, None
@@ -656,7 +653,7 @@ TRANSFORMS = [
         "`scan` over arrays of different lengths",
         "ValueError",
         r"scan: all arrays must have the same length along the first axis; got f32\[5\] in xs, f32\[4\] in xs",
-        r"try: x\[:4\] for the longer ones",
+        r"try: x\[:4\] for the longer arrays",
         "`scan` takes one slice of every array in each step, so they must have the same number of slices.",
         """
         def step(total, pair):
@@ -679,7 +676,7 @@ TRANSFORMS = [
         "A body of `scan` that returns no pair",
         "TypeError",
         r"scan: the function must return a pair \(carry, y\); got f32\[\]",
-        r"try: return carry, None if nothing is to be stacked",
+        r"try: return carry, None if there is nothing to stack",
         "The body returns the carry for the next step, and the output of this step.",
         """
         def add(total, x):

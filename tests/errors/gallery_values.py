@@ -116,8 +116,8 @@ VALUES = [
         "TypeError",
         r"index: indices are integers, slices, None, '\.\.\.' and integer or bool arrays; got str 'bias'",
         r"try: a dict of arrays",
-        "Arrays have positions, not names. Parameters with names are kept in a dict, which is a tree that `grad` and "
-        "`jit` take as it is.",
+        "Arrays have positions, not names. Keep named parameters in a dict, which is a pytree that `grad` and "
+        "`jit` accept.",
         """
         parameters = jnp.array([1.0, 2.0])
         bias = parameters["bias"]  # here
@@ -272,8 +272,7 @@ VALUES = [
         r"mean: expected an array or a number; got list",
         r"try: y = jnp\.mean\(jnp\.asarray\(losses\)\)",
         "Every element of a list would be transferred to the device separately, and a function under `jit` "
-        "would have an "
-        "argument for each. The conversion is left to you, so that its cost can be seen.",
+        "would have an argument for each. The conversion is explicit, so that its cost is visible.",
         """
         losses = [0.5, 0.25, 0.75]
         y = jnp.mean(losses)  # here
@@ -290,7 +289,7 @@ VALUES = [
         "TypeError",
         r"add: operands must be arrays or numbers; got f32\[2\] and list",
         r"try: y = x \+ jnp\.asarray\(\[1\.0, 2\.0\]\)",
-        "Adding a list means something else in Python. Make it an array, once, outside of loops.",
+        "In Python, `+` concatenates lists. Convert the list to an array, once, outside of loops.",
         """
         x = jnp.zeros(2)
         y = x + [1.0, 2.0]  # here
@@ -306,8 +305,8 @@ VALUES = [
         "None where an array is expected",
         "TypeError",
         r"square: expected an array or a number; got None",
-        r"try: look where the None comes from: a function without `return` gives one",
-        "A function that ends without `return` gives None, and the next function is the first to notice.",
+        r"try: find where the None comes from: a function without `return` returns None",
+        "A function that ends without `return` returns None, and the function that gets the None raises.",
         """
         def shifted(x):
             x - 1.0
@@ -326,11 +325,10 @@ VALUES = [
         "string-argument-of-a-jitted-function",
         "A string as argument of a jitted function",
         "TypeError",
-        r"activate: argument kind of activate must be an array or a number, or trees of those; got str 'relu'",
+        r"activate: argument kind of activate must be an array, a number, or a tree of these; got str 'relu'",
         r"try: jit\(f, static_argnames='kind'\)",
         "Arguments of a compiled program are arrays. An argument that selects what to compute must be static: the "
-        "function "
-        "is compiled for each value of it.",
+        "function is compiled for each value of it.",
         """
         @atled.jit
         def activate(x, kind):
@@ -350,7 +348,7 @@ VALUES = [
         "jit-of-a-method",
         "`jit` of a method",
         "TypeError",
-        r"__call__: argument self of __call__ must be an array or a number, or trees of those; got Line",
+        r"__call__: argument self of __call__ must be an array, a number, or a tree of these; got Line",
         r"try: tree\.register_dataclass for its class",
         "A method's first argument is the object, and `jit` has to know which of its parts are arrays. Register the "
         "class as a pytree dataclass to declare them.",
@@ -411,7 +409,7 @@ VALUES = [
         "ValueError",
         r"jit: static and donated names must be parameters; filled has x, shape; got 'shapes'",
         r"try: the name 'shape'",
-        "A misspelled name would make nothing static, and the error would come from somewhere inside of the function.",
+        "A misspelled name would make nothing static, and the error would arise somewhere inside the function.",
         """
         def filled(x, shape):
             return jnp.full(shape, x)
@@ -430,11 +428,11 @@ VALUES = [
     ),
     Mistake(
         "trees-that-differ",
-        "Trees that differ",
+        "Pytrees that differ",
         "TreeError",
         r"tree: structures differ at the root: expected \('b', 'w'\), got \('w',\)",
         r"try: trees with the same keys",
-        "`tree.map` maps over all trees together, so all must have the structure of the first one.",
+        "`tree.map` maps over all pytrees together, so all must have the structure of the first one.",
         """
         weights = {"w": 1.0, "b": 0.0}
         slopes = {"w": 0.5}
@@ -451,7 +449,7 @@ VALUES = [
         "random-key-used-twice",
         "A random key used twice",
         "KeyReuseWarning",
-        r"random\.normal: this key was used before, in <module>, train\.py:\d+, so the same random numbers come again",
+        r"random\.normal: this key was used before, .*train\.py:\d+, so it gives the same random numbers again",
         r"try: key, sub = random\.split\(key\)",
         "Random functions have no hidden state: the same key gives the same numbers. This is a warning by "
         "default; in this example, warnings are errors.",
@@ -486,8 +484,7 @@ VALUES = [
         "TypeError",
         r"random\.normal: the first argument must be a key; got int",
         r"try: x = random\.normal\(random\.key\(0\), \(3,\)\)",
-        "Create one key from a seed, and split it from there on. Splitting keeps all random numbers of a "
-        "program independent.",
+        "Create one key from a seed, and split that key. Splitting keeps all random numbers of a program independent.",
         """
         x = random.normal(0, (3,))  # here
         """,
@@ -552,7 +549,7 @@ VALUES = [
         "A donated array used again",
         "RuntimeError",
         r"deleted array: f32\[3\] was deleted or donated, and its memory is gone",
-        r"try: use the result of the call that took it",
+        r"try: use the result of the call to which it was donated",
         "With `donate_argnums` the result reuses the memory of the argument. The old array is invalid after the "
         "call, so rebind its name to the result.",
         """
@@ -570,7 +567,7 @@ VALUES = [
     ),
     Mistake(
         "a-nan-under-jit",
-        "A NaN that comes up under `jit`",
+        "A NaN that arises under `jit`",
         "FloatingPointError",
         r"log: the result has a nan that its operands do not have",
         r"operands: f32\[3\] from -1.0 to 2.0",
@@ -598,8 +595,8 @@ VALUES = [
         "compiled-too-often",
         "A function that is compiled for every shape",
         "RuntimeError",
-        r"jit: step may be compiled 1 times \(max_compiles\).*\(argument x was f32\[3\] and is f32\[4\]",
-        r"try: pad arguments to few shapes",
+        r"jit: step has reached max_compiles=1, .*\(argument x was f32\[3\] and is f32\[4\]",
+        r"try: pad arguments to a few shapes",
         "A program is compiled for the shapes it was traced with. `max_compiles` turns repeated recompilation into "
         "an error that names the argument that changed.",
         """

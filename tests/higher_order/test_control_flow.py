@@ -242,7 +242,7 @@ def test_map():
         (lambda: lax.scan(lambda c, x: (jnp.zeros(3), x), jnp.zeros(2), XS), r"carry: starts as f32\[2\], the body gives f32\[3\]"),  # noqa: E501
         (lambda: lax.scan(lambda c, x: ((c, c), x), jnp.zeros(2), XS), "scan: the carry must keep its tree"),
         (lambda: lax.scan(lambda c, x: c, 0.0, XS), "must return a pair"),
-        (lambda: lax.scan(lambda c, x: (c, x), 0.0), "the length is not known"),
+        (lambda: lax.scan(lambda c, x: (c, x), 0.0), "the length is unknown"),
         (lambda: lax.scan(lambda c, x: (c, x), 0.0, (XS, W)), "the same length along the first axis"),
         (lambda: lax.cond(jnp.ones(2) > 0, jnp.sin, jnp.cos, 1.0), "the predicate must be a scalar"),
         (lambda: lax.cond(True, lambda: jnp.zeros(2), lambda: jnp.zeros(3)), r"result: .* gives f32\[3\], .* gives f32\[2\]"),  # noqa: E501

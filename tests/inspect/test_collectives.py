@@ -119,7 +119,7 @@ CASES = {
     "data parallel step": Case(
         data_parallel,
         (parameters, like((64, 16), "data"), like((64, 8), "data")),
-        [("all-reduce", ("data",), 4, 4 * 800, 1, ["hidden", "out"], "gradient: every part of 'data'")],
+        [("all-reduce", ("data",), 4, 4 * 800, 1, ["hidden", "out"], "gradient: partial sums over 'data'")],
     ),
     "tensor parallel": Case(
         tensor_parallel,
@@ -151,13 +151,13 @@ CASES = {
     "output whole": Case(
         lambda x: x * 2,  # line: whole
         (like((64, 16), "data"),),
-        [("all-gather", ("data",), 4, 4 * 64 * 16, 1, ["whole"], "resharding: split over 'data', wanted whole")],
+        [("all-gather", ("data",), 4, 4 * 64 * 16, 1, ["whole"], "resharding: split over 'data' to replicated")],
         out=(),
     ),
     "argument passed on": Case(
         lambda x: x,
         (like((64, 16), ("data", "model")),),
-        [("all-gather", ("data", "model"), 8, 4 * 64 * 16, 1, [], "resharding: split over 'data' and 'model'")],
+        [("all-gather", ("data", "model"), 8, 4 * 64 * 16, 1, [], "resharding: split over 'data' and 'model' to")],
         out=(),
     ),
     "constraint": Case(
@@ -180,14 +180,14 @@ CASES = {
         atled.grad(embedded),
         (like((1024, 16), "model"), like((64,), "data", dtype="int32"), like((64, 16), "data")),
         [
-            ("all-reduce", ("model",), 2, 4 * 16 * 16, 1, ["rows"], "gather from what is split over 'model'"),
-            ("all-reduce", ("data",), 4, 4 * 1024 * 16, 1, ["rows"], "gradient: every part of 'data'"),
+            ("all-reduce", ("model",), 2, 4 * 16 * 16, 1, ["rows"], "gather from an array split over 'model'"),
+            ("all-reduce", ("data",), 4, 4 * 1024 * 16, 1, ["rows"], "gradient: partial sums over 'data'"),
         ],
     ),
     "neighbours": Case(
         rolled,
         (like((64, 16), "data"),),
-        [("collective-permute", ("data",), 4, 4 * 16, 1, ["roll"], "neighbours along 'data' hand over")],
+        [("collective-permute", ("data",), 4, 4 * 16, 1, ["roll"], "neighbors along 'data' exchange")],
     ),
     "softmax": Case(
         smoothed,
@@ -255,7 +255,7 @@ def test_backward_of_the_users_own():
 
     rows = inspect.collectives(atled.grad(f))(like((16, 4), "data")(), like((64, 16), "data")()).rows
     assert [(r.kind, r.is_written) for r in rows] == [("all-gather", True), ("reduce-scatter", False)]
-    assert rows[1].why == "backward of the line's own collective: lax.psum_scatter"
+    assert rows[1].why == "backward pass of lax.psum_scatter on this line"
 
 
 def test_part_of_an_axis():

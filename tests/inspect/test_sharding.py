@@ -93,7 +93,7 @@ def test_many_devices_fit(monkeypatch, width, color, spec):
     lines = re.sub(r"\x1b\[[^m]*m", "", str(found)).splitlines()
     assert max(map(len, lines)) <= width
     assert len(lines) <= 2 * text_drawing.ROWS + 6
-    left_out = {P(("x", "y")): "497 of 512 rows are left out", P("y"): "17 of 32 rows are left out"}
+    left_out = {P(("x", "y")): "497 of 512 rows are omitted", P("y"): "17 of 32 rows are omitted"}
     assert left_out.get(spec, "") in lines[-1]
     assert "511" in "".join(lines)
 
@@ -133,9 +133,13 @@ def test_svg_of_many_devices():
 
 
 MISTAKES = {
-    "no shape": (lambda s: inspect.sharding(s), TypeError, "inspect.sharding: the shape of an array is needed"),
+    "no shape": (lambda s: inspect.sharding(s), TypeError, "inspect.sharding: a sharding needs the shape of an array"),
     "numpy": (lambda s: inspect.sharding(np.ones(3)), TypeError, "expected an array or a sharding; got ndarray"),
-    "traced": (lambda s: atled.jit(inspect.sharding)(jnp.ones(3)), TypeError, "got a traced array, whose place"),
+    "traced": (
+        lambda s: atled.jit(inspect.sharding)(jnp.ones(3)),
+        TypeError,
+        "got a traced array, which has no sharding",
+    ),
     "uneven": (lambda s: inspect.sharding(s, (6, 8)), ValueError, "inspect.sharding: dimension 0 of shape"),
 }
 

@@ -14,7 +14,7 @@ LABELS = jnp.array([0, 1, 1])
 @pytest.mark.parametrize("count", [0, 1])
 def test_one_column_is_no_axis_of_classes(metric, count):
     for dtype in ("float32", "int32"):
-        with pytest.raises(ValueError, match=rf"which must be 2 or more; got .*\[3,{count}\]"):
+        with pytest.raises(ValueError, match=rf"must have length 2 or more; got .*\[3,{count}\]"):
             metric.update(jnp.ones((3, count), dtype), LABELS)
 
 
@@ -31,7 +31,7 @@ def test_one_column_is_no_axis_of_classes(metric, count):
 )
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_the_axis_of_classes_has_the_length_of_classes(metric, count):
-    with pytest.raises(ValueError, match=rf"which must be 3; got f32\[3,{count}\]"):
+    with pytest.raises(ValueError, match=rf"must have length 3; got f32\[3,{count}\]"):
         metric.update(jnp.ones((3, count)), LABELS)
     metric.update(jnp.ones((3, 3)), LABELS).compute()
 

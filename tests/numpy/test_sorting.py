@@ -296,7 +296,7 @@ def test_out_of_bounds_indices_move_inside():
         (lambda: S.choose(K + 1, [A, A]), ValueError, "choose: positions must be between 0 and 1"),
         (lambda: S.choose(A, [A, A]), TypeError, "choose: positions must be integers"),
         (lambda: S.select([M], [A, A]), ValueError, "select: conditions and choices must have the same length"),
-        (lambda: S.select([A], [A]), TypeError, r"select: conditions must be of bools; got f64\[3,4\]"),
+        (lambda: S.select([A], [A]), TypeError, r"select: conditions must be arrays of bools; got f64\[3,4\]"),
         (lambda: S.piecewise(A, [A > 0], [1.0, 2.0, 3.0]), ValueError, "piecewise: 1 conditions need"),
         (lambda: S.ravel_multi_index((K, K), (2, 2)), ValueError, "ravel_multi_index: positions must be"),
         (lambda: S.unravel_index(A, (2, 2)), TypeError, "unravel_index: indices must be integers"),

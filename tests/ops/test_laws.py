@@ -377,7 +377,7 @@ BAD = [
     ("Reshape", (2, 3), (4,), r"reshape: the number of elements must stay the same"),
     ("DotGeneral", (2, 3), (4, 5), r"dot: axis 1 of f32\[2,3\] and axis 0 of f32\[4,5\]"),
     ("Concatenate", (2, 2), (3, 3), r"concatenate: operands must have equal shapes except along axis 0"),
-    ("ReduceSum", (2, 3), (), r"reduce_sum: .* does not have the axes"),
+    ("ReduceSum", (2, 3), (), r"reduce_sum: axes must be different axes of"),
     ("Cholesky", (2, 3), (), r"cholesky: expected square matrices"),
 ]
 

@@ -44,10 +44,10 @@ REFUSED = {
     ),
     r"Lookahead: the inner optimizer must not keep its own .*got Average": lambda: optim.Lookahead(optim.average(SGD)),
     r"ScheduleFree: the inner optimizer must not keep its own copy": lambda: optim.ScheduleFree(optim.Lookahead(SGD)),
-    r"partition: LossScale goes around the whole partition; got LossScale": (
+    r"partition: LossScale must wrap the whole partition; got LossScale": (
         lambda: optim.partition({"**": optim.LossScale(SGD)})
     ),
-    r"partition: LossScale goes around the whole partition; got Chain": (
+    r"partition: LossScale must wrap the whole partition; got Chain": (
         lambda: optim.partition({"**": optim.chain(optim.LossScale(SGD), optim.reduce_on_plateau())})
     ),
     r"SAM: LossScale must be outside": lambda: optim.SAM(optim.LossScale(SGD)),

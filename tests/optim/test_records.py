@@ -7,6 +7,7 @@ from optimizer_cases import CASES
 
 import atled.numpy as jnp
 from atled import optim
+from atled.core.tree_registry import static, struct
 from atled.optim.serialization import UnknownError, changed_functions, recalled, record
 
 
@@ -71,3 +72,22 @@ def test_classes_of_the_user():
     for found in (unknown, {"class": "SGD", "fields": {"speed": 1}}, {"function": "f", "hash": ""}):
         with pytest.raises(UnknownError):
             recalled(found, optim.SGD(0.1))
+
+
+@struct
+class WithDecay(optim.AdamW):
+    """A class of the user, with a field of a name that `AdamW` had."""
+
+    decay: float = static(default=0.5)
+
+
+def test_a_field_of_today_is_not_taken_for_a_former_name():
+    found = there_and_back(WithDecay(0.1, weight_decay=0.25, decay=0.75), None)
+    assert (found.weight_decay, found.decay) == (0.25, 0.75)
+
+
+def test_errors_of_fields_name_the_users_line():
+    """Not the constructor that `dataclass` writes."""
+    with pytest.raises(TypeError) as raised:
+        optim.Chain((1,))  # the line
+    assert "# the line" in str(raised.value)

@@ -552,7 +552,7 @@ MISUSE = {
         "check: the predicate must be a single boolean.*bool\\[1\\]",
     ),
     "number": (lambda: ours.debug_check(jnp.float32(1), "x"), "debug_check: the predicate must be a single boolean"),
-    "text": (lambda: ours.check(True, "x {y}", y="text"), "check: formatting arguments must be trees of arrays"),
+    "text": (lambda: ours.check(True, "x {y}", y="text"), "check: formatting arguments must be pytrees of arrays"),
     "error": (lambda: ours.check_error(3), "check_error: expected an Error; got int"),  # type: ignore[arg-type]
     "function": (lambda: ours.checkify(3), "checkify: expected a function; got int"),  # type: ignore[arg-type]
     "set": (lambda: ours.checkify(both, errors=ours.JaxRuntimeError), "checkify: errors must be a set of categories"),  # type: ignore[arg-type]

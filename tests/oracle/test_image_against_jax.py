@@ -138,7 +138,7 @@ MISTAKES = {
     "unknown method 'sharp'": (ValueError, lambda: image.resize(X, (3, 3), "sharp")),
     "a name or a ResizeMethod": (TypeError, lambda: image.resize(X, (3, 3), 7)),
     "no negative lengths": (ValueError, lambda: image.resize(X, (3, -1), "linear")),
-    "without elements": (ValueError, lambda: image.resize(X[:0], (3, 4), "nearest")),
+    "an empty axis": (ValueError, lambda: image.resize(X[:0], (3, 4), "nearest")),
     "expected an array": (TypeError, lambda: image.resize([[1.0]], (1, 1), "linear")),
     "not available here": (ValueError, lambda: image.scale_and_translate(X, (4, 4), (0,), ONE, ONE, "nearest")),
     "out of bounds": (ValueError, lambda: image.scale_and_translate(X, (4, 4), (2,), ONE, ONE, "linear")),

@@ -171,7 +171,7 @@ def test_signature():
 MISTAKES = {
     "must be tuples": (TypeError, lambda: jet(jnp.sin, 0.5, (1.0,))),
     "all of one length": (ValueError, lambda: jet(jnp.add, (0.5, 1.0), ((1.0,), (1.0, 0.0)))),
-    "a tuple or list of its terms": (TypeError, lambda: jet(jnp.sin, (0.5,), (1.0,))),
+    "a tuple or list of terms": (TypeError, lambda: jet(jnp.sin, (0.5,), (1.0,))),
     "arguments must be arrays or numbers": (ValueError, lambda: jet(jnp.sin, ({"a": 1.0},), ((1.0,),))),
     "arguments must be floating or complex": (TypeError, lambda: jet(jnp.sin, (1,), ((1,),))),
     "terms must have the shape": (ValueError, lambda: jet(jnp.sin, (X,), ((X[:2],),))),

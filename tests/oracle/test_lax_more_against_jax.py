@@ -195,9 +195,9 @@ def test_products_by_groups_that_do_not_fit():
     assert D(plain, [0], [0]) == D((([1], [1]), ([], [])), (0,), (0,)) and hash(D(plain, [0], [0]))
     assert repr(D(plain, [0], [0])) == repr(jax.lax.RaggedDotDimensionNumbers(plain, [0], [0]))
     for numbers, sizes, says in (
-        (D(plain, (0, 1), (0,)), SIZES, "one axis of .* is cut into groups"),
-        (D(plain, (0,), ()), SIZES, "1 axes of .* number the groups"),
-        (D(plain, (0,), (1,)), SIZES, "neither summed over nor batched"),
+        (D(plain, (0, 1), (0,)), SIZES, "lhs_ragged_dimensions must be one axis of"),
+        (D(plain, (0,), ()), SIZES, "rhs_group_dimensions must have length 1"),
+        (D(plain, (0,), (1,)), SIZES, "neither contracted nor a batch axis"),
         (D(plain, (0,), (0,)), SIZES[:3], "one matrix for each of 3 groups; got 4"),
         (D(plain, (0,), (0,)), SIZES.astype("f4"), "group_sizes must be integers"),
         (D(plain, (0,), (0,)), np.stack([SIZES, SIZES]), r"must have the shape \(4,\)"),

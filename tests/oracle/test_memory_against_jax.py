@@ -122,5 +122,5 @@ def test_kept_imaginary_parts(name):
 
 def test_astype_warns_as_numpy_does():
     """JAX announces an error there."""
-    with pytest.warns(jnp.ComplexWarning, match="take numpy.real"):
+    with pytest.warns(jnp.ComplexWarning, match="use numpy.real"):
         jnp.asarray([1 + 2j]).astype("float32")

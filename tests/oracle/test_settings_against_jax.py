@@ -59,7 +59,7 @@ def test_ranks_that_differ(library):
 
 
 def test_the_mode_of_ranks_is_checked():
-    with pytest.raises(ValueError, match="rank_promotion is 'allow' or 'warn' or 'raise'; got 'no'"):
+    with pytest.raises(ValueError, match="rank_promotion must be 'allow' or 'warn' or 'raise'; got 'no'"):
         atled.numpy_rank_promotion("no")
 
 

@@ -133,7 +133,7 @@ def wrong():
 def test_wrong_derivatives_do_not():
     util, other = modules("test_util")
     f, x = wrong(), np.array([0.5, 0.7], "f4")
-    with pytest.raises(AssertionError, match=r"check_jvp, the tangent: at the result\[\d\] it is .* in the jvp"):
+    with pytest.raises(AssertionError, match=r"check_jvp, the tangent: at the result\[\d\], got .* in the jvp"):
         util.check_grads(f, (x,), order=1)
     with pytest.raises(AssertionError, match=r"check_vjp, the cotangents times a direction: .* in the vjp"):
         util.check_grads(f, (x,), order=1, modes=["rev"])
@@ -263,7 +263,7 @@ def test_closures():
     seen = []
     atled.grad(lambda y: (seen.append(len(ours.closure_convert(lambda x: x * y, 1.0)[1])), y)[1])(2.0)
     assert seen == [1]
-    with pytest.raises(TypeError, match="closure_convert: arguments must be those of the example"):
+    with pytest.raises(TypeError, match="closure_convert: arguments must have the structure of the example"):
         ours.closure_convert(lambda x: x, 1.0)[0](1.0, 2.0)
 
     # what it is for: a function as an argument of one with derivatives of its own
@@ -324,9 +324,9 @@ def test_linear_calls():
         )["o"]
     )({"a": 1.0})
     close(tree(atled), tree(jax))
-    with pytest.raises(TypeError, match="must give the tree of linear_args"):
+    with pytest.raises(TypeError, match="must return the tree of linear_args"):
         ours.linear_call(f, lambda r, g: (g, g), 2.0, 1.0)
-    with pytest.raises(TypeError, match="where linear_args has it"):
+    with pytest.raises(TypeError, match="must return the shapes of linear_args"):
         ours.linear_call(f, lambda r, g: jnp.ones(3), 2.0, 1.0)
 
 

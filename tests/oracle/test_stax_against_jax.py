@@ -141,11 +141,11 @@ def test_names():
 MISTAKES = {
     "needs a random key": (ValueError, lambda: stax.Dropout(0.5)[1]((), jnp.ones(3))),
     "a pair of functions": (TypeError, lambda: stax.serial(stax.Dense)),
-    "2 layers take as many inputs; got 1": (
+    "2 layers take 2 inputs; got 1": (
         ValueError,
         lambda: stax.parallel(stax.Relu, stax.Relu)[1](((), ()), [1.0]),
     ),
-    "2 layers take as many shapes": (ValueError, lambda: stax.parallel(stax.Relu, stax.Relu)[0](key(0)[0], [(2,)])),
+    "2 layers take 2 shapes": (ValueError, lambda: stax.parallel(stax.Relu, stax.Relu)[0](key(0)[0], [(2,)])),
     "a length for each spatial axis": (ValueError, lambda: stax.Conv(4, (3,))),
     "must name each axis of the window": (ValueError, lambda: stax.MaxPool((2, 2), spec="NC")),
 }

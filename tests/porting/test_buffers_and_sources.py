@@ -118,7 +118,7 @@ def test_maps_of_stages(name):
 def test_parts_of_maps():
     names = [p.name for p in source_mapper.all_passes()]
     assert names == ["jaxpr", "hlo:stable-hlo", "hlo:original", "hlo:optimized"]
-    with pytest.raises(ValueError, match="there is a stage 'jaxpr' already"):
+    with pytest.raises(ValueError, match="the stage 'jaxpr' is already registered"):
         source_mapper.register_pass(source_mapper.all_passes()[0])
     made = source_mapper.MappingsGenerator()
     with pytest.raises(RuntimeError, match="to begin a line"):

@@ -31,7 +31,7 @@ def test_compile_options():
     assert (made.num_replicas, made.num_partitions) == (1, 1)
     assert made.device_assignment.replica_count() == 1 and made.executable_build_options.use_spmd_partitioning
     assert made.env_option_overrides == [("xla_embed_ir_in_executable", "true")]
-    with pytest.raises(ValueError, match="devices must be 2 x 1, replicas by partitions; got 1 x 1"):
+    with pytest.raises(ValueError, match="device_assignment must have 2 x 1 devices; got 1 x 1"):
         backend.get_compile_options(2, 1, [[device]])
     more = pxla.create_compile_options(None, False, [False], [True, True], None, np.array([[device]]), {})
     assert more.num_partitions == 1 and not more.parameter_is_tupled_arguments
@@ -163,7 +163,7 @@ def test_modules_are_changed_while_they_are_compiled():
     np.testing.assert_array_equal(compiled(), before)
     with pytest.raises(TypeError, match="stage must be a PipelineStage; got 0"):
         xla.register_hlo_module_transformation(change, name="a", stage=0)
-    with pytest.raises(NotImplementedError, match="only modules for cpu"):
+    with pytest.raises(NotImplementedError, match="only the platform cpu"):
         xla.register_hlo_module_transformation(change, name="a", platforms="tpu")
 
 

@@ -46,7 +46,7 @@ def test_the_command(tmp_path, capsys):
     file.write_text("import jax\nimport jax.numpy as jnp\nprint(jax.grad(jnp.sin)(0.0))\n")
     assert main(["port", str(file)]) == 0 and file.read_text().startswith("import jax\n")
     assert "+import atled.jax as jax" in capsys.readouterr().out
-    assert main(["port", "--write", str(file)]) == 0 and "every name is there" in capsys.readouterr().out
+    assert main(["port", "--write", str(file)]) == 0 and "no names are missing" in capsys.readouterr().out
     done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True)
     assert done.stdout == "1.0\n"
     file.write_text("import jax\njax.nope\n")

@@ -128,9 +128,9 @@ def test_key_reuse_works():
 def test_ours_take_only_what_they_know():
     with pytest.raises(AttributeError, match="there is no setting 'debug_nan'"):
         atled.settings.update("debug_nan", True)
-    with pytest.raises(TypeError, match="debug_nans is True or False; got 'false'"):
+    with pytest.raises(TypeError, match="debug_nans must be True or False; got 'false'"):
         atled.settings.update("debug_nans", "false")
-    with pytest.raises(ValueError, match="rank_promotion is 'allow' or 'warn' or 'raise'; got 'no'"):
+    with pytest.raises(ValueError, match="rank_promotion must be 'allow' or 'warn' or 'raise'; got 'no'"):
         atled.settings.override(rank_promotion="no")
     with atled.settings.override(rank_promotion="raise"), pytest.raises(ValueError, match="ranks differ"):
         jnp.ones((2, 3)) + np.ones(3, "float32")

@@ -85,7 +85,7 @@ def test_blocks_elsewhere():
         lambda x: x * 2, compute_type="device", out_memory_spaces=None, compiler_options={"a": "1"}
     )
     assert "backend_config" in atled.jit(options).lower(X).as_text()
-    with pytest.raises(TypeError, match="the name of a group is a string"):
+    with pytest.raises(TypeError, match="the name of a group must be a string"):
         scheduling_groups.scheduling_group(3)
 
 

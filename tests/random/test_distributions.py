@@ -267,5 +267,5 @@ def test_bad_types():
         TypeError, match=r"random.permutation: an integer or an array with at least one axis is needed; got ~f32"
     ):
         random.permutation(random.key(0), 2.5)
-    with pytest.raises(NotImplementedError, match=r"random.key_dtype: the generator is threefry2x32"):
+    with pytest.raises(NotImplementedError, match=r"random.key_dtype: the only generator is threefry2x32"):
         random.key_dtype("rbg")

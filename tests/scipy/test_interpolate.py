@@ -77,12 +77,12 @@ def test_vq():
 
 COMPLAINTS = [
     (lambda: RegularGridInterpolator((X, Y), V, "cubic"), "RegularGridInterpolator: the method is"),
-    (lambda: RegularGridInterpolator((X, Y, X), V), "RegularGridInterpolator: there are 3 axes of points"),
+    (lambda: RegularGridInterpolator((X, Y, X), V), "RegularGridInterpolator: values must have at least 3 axes"),
     (lambda: RegularGridInterpolator((Y, X), V), "RegularGridInterpolator: axis 0 needs one coordinate for each of 4"),
     (lambda: RegularGridInterpolator((X, Y), V)(np.ones((2, 3))), "RegularGridInterpolator: points must have 2"),
     (
         lambda: RegularGridInterpolator((X, Y), V, fill_value=1j),
-        "RegularGridInterpolator: fill_value must be compatible with",
+        "RegularGridInterpolator: fill_value must be real for values",
     ),
     (lambda: vq(V, X), "vq: observations and codes must be rows of equal length"),
     (lambda: vq(V, V[:0]), "vq: at least one code is needed"),

@@ -76,5 +76,5 @@ def test_complaints():
         ndimage.map_coordinates(P, INSIDE, 1, "up")
     with pytest.raises(NotImplementedError, match="map_coordinates: the order is"):
         ndimage.map_coordinates(P, INSIDE, 6)
-    with pytest.raises(ValueError, match="map_coordinates: there is nothing to interpolate"):
+    with pytest.raises(ValueError, match="map_coordinates: an empty array has no values"):
         ndimage.map_coordinates(P[:0], INSIDE, 1)

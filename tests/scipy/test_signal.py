@@ -182,7 +182,7 @@ COMPLAINTS = [
     (lambda: signal.convolve(P, P.T, "valid"), "convolve: for the mode 'valid'"),
     (lambda: signal.convolve2d(X, K), "convolve2d: signals with two axes are needed"),
     (lambda: signal.correlate2d(P, Q, boundary="no"), "correlate2d: the boundary is"),
-    (lambda: signal.fftconvolve(P, P[:2], axes=1), "fftconvolve: axes that are not convolved must be equal"),
+    (lambda: signal.fftconvolve(P, P[:2], axes=1), "fftconvolve: axes that are not convolved must have equal lengths"),
     (lambda: signal.detrend(X, type="square"), "detrend: the type is"),
     (lambda: signal.detrend(X, bp=20), "detrend: breaks must lie between"),
     (lambda: signal.welch(X, window="no"), "welch: the window is an array or one of"),

@@ -111,7 +111,7 @@ def test_vmap_is_a_loop_and_jit_changes_nothing(name):
 COMPLAINTS = [
     (lambda: linalg.cg(A[:3], b), ValueError, r"cg: A must be a square matrix, or a function; got f64\[3,8\]"),
     (lambda: linalg.cg("A", b), TypeError, "cg: A must be a square matrix, or a function; got str"),
-    (lambda: linalg.bicgstab(A, b, (b,)), ValueError, "bicgstab: x0 must be a tree like b"),
+    (lambda: linalg.bicgstab(A, b, (b,)), ValueError, "bicgstab: x0 must have the structure of b"),
     (lambda: linalg.gmres(A, b, b[:3]), ValueError, "gmres: x0 must have the shapes of b"),
     (lambda: linalg.gmres(A, b, solve_method="no"), ValueError, "gmres: the solve_method is"),
 ]

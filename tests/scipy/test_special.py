@@ -295,7 +295,7 @@ def test_vmap_is_a_loop_and_jit_changes_nothing(name):
 def test_complaints():
     with pytest.raises(TypeError, match=r"ndtri: real numbers are needed; got c128\[1\]"):
         special.ndtri(np.array([1j]))
-    with pytest.raises(TypeError, match="gamma: argument x of gamma must be an array or a number"):
+    with pytest.raises(TypeError, match="gamma: argument x of gamma must be an array, a number"):
         special.gamma("x")
     with pytest.raises(NotImplementedError, match="factorial: results are floating"):
         special.factorial(3, exact=True)

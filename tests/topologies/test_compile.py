@@ -128,7 +128,7 @@ def test_ops_that_only_a_cpu_has_say_so(machine):
 def test_a_mesh_of_other_devices(machine):
     topology, other = machine("tpu v5e:2x2"), machine("tpu v5e:2x4")
     here = atled.make_mesh((1,), ("data",), devices=atled.devices()[:1])
-    with pytest.raises(ValueError, match="compile: the mesh must be of devices of tpu v5e:2x2"):
+    with pytest.raises(ValueError, match="compile: the mesh must have devices of tpu v5e:2x2"):
         atled.jit(jnp.sin).lower(of(here, (8,), "data")).compile(topology)
     there = atled.make_mesh((4,), ("data",), devices=topology.devices)
     with pytest.raises(ValueError, match="compile: the arguments are on tpu v5e:2x2; got tpu v5e:2x4"):
@@ -157,7 +157,7 @@ def test_machines_that_do_not_exist(machine, name, options):
             "cuda h100 1x1x2",
             lambda x: lax.dot(x, x, preferred_element_type="int32"),
             "int8",
-            "dot_general: products of int8 in int32 cannot be compiled for GPUs without one",
+            "dot_general: products of int8 in int32 cannot be compiled without a GPU",
         ),
         (
             "cuda h100 1x1x2",

@@ -64,7 +64,7 @@ def series(values, metrics_fn=lambda m, b: {"v": b["v"]}, **settings):
 
 
 def test_the_mode_is_not_ignored(tmp_path):
-    with pytest.raises(TypeError, match="mode='max' must be an option of the saver"):
+    with pytest.raises(TypeError, match="mode='max' must be given to the saver"):
         run(5, checkpoint=checkpoints.Saver(tmp_path, best="eval/v"), **series([1], best="eval/v", mode="max"))
 
 
@@ -197,9 +197,9 @@ def test_more_epochs_go_on(tmp_path):
 
 def test_what_a_call_asks_for_in_vain_is_said(tmp_path):
     run(10, checkpoint=checkpoints.Saver(tmp_path, every=5))
-    with pytest.warns(UserWarning, match=r"goes on with the optimizer that it began with, AdamW\(learning_rate=0.01"):
+    with pytest.warns(UserWarning, match=r"continues with its original optimizer, AdamW\(learning_rate=0.01"):
         run(15, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=optim.AdamW(0.5))
-    with pytest.warns(UserWarning, match="goes on with the key that it began with"):
+    with pytest.warns(UserWarning, match="continues with its original key"):
         run(20, checkpoint=checkpoints.Saver(tmp_path, every=5), key=random.key(5))
     with pytest.warns(UserWarning, match="is at step 20 already"):
         run(10, checkpoint=checkpoints.Saver(tmp_path, every=5))
@@ -291,7 +291,7 @@ def test_a_resumed_run_goes_on_with_its_optimizer(tmp_path):
         run(10, checkpoint=checkpoints.Saver(place, every=5), optimizer=first)
         for steps in (15, 20):  # the second time, the checkpoint is one of the resumed run
             with pytest.warns(
-                UserWarning, match=r"goes on with the optimizer that it began with, SGD\(learning_rate=WarmupDecay"
+                UserWarning, match=r"continues with its original optimizer, SGD\(learning_rate=WarmupDecay"
             ):
                 state = run(steps, checkpoint=checkpoints.Saver(place, every=5), optimizer=other)
         assert state.optimizer == first
@@ -315,7 +315,7 @@ def test_an_optimizer_that_is_not_defined_here(tmp_path):
 
     run(10, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=Mine(0.1))
     Mine.__qualname__ = "Yours"
-    with pytest.warns(UserWarning, match=r"not data that can be restored; it goes on with SGD\(learning_rate=0.5"):
+    with pytest.warns(UserWarning, match=r"cannot be restored; the run continues with SGD\(learning_rate=0.5"):
         state = run(15, checkpoint=checkpoints.Saver(tmp_path, every=5), optimizer=optim.SGD(0.5))
     assert type(state.optimizer) is optim.SGD
 

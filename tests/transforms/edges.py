@@ -38,7 +38,7 @@ class Edge(NamedTuple):
         return f"{self.expression} at {shown(self.point)}"
 
 
-def guard(expression: str, point: Any, why: str = "not chosen", first: Any = 0, second: Any = None) -> Edge:
+def guard(expression: str, point: Any, why: str = "not selected", first: Any = 0, second: Any = None) -> Edge:
     """A branch that is not chosen, by default with no derivative of any order."""
     return Edge(expression, point, first, why, np.zeros(np.shape(first) * 2).tolist() if second is None else second)
 
@@ -227,7 +227,7 @@ TIES = [
     Edge("lax.cummax(x)[1]", [1, 1], [1, 0], "the first one"),
     Edge("jnp.nanmax(x)", [1, nan, 1], [0.5, 0, 0.5], "ties share evenly, NaN is ignored"),
     Edge("jnp.nanmean(x)", [nan, 1], [0, 1], "a missing value contributes nothing", ZEROS),
-    Edge("jnp.nanmean(x)", [nan, nan], [0.5, 0.5], "of nothing else, the mean of NaN, which passes it on", ZEROS),
+    Edge("jnp.nanmean(x)", [nan, nan], [0.5, 0.5], "the mean of all elements, since all are NaN", ZEROS),
     Edge("jnp.interp(x, jnp.arange(3.0), jnp.array([0.0, 1.0, 3.0]))", 1, 2, "the slope to the right", 0),
     Edge("jnp.floor(x)", 1, 0, FLAT, 0),
     Edge("jnp.round(x)", 0.5, 0, FLAT, 0),
@@ -286,16 +286,16 @@ class Rule(NamedTuple):
     why: str
 
 
-WHERE = "anything may be behind it, also in a sum that is discarded as a whole"
-INDEX = "anything may be behind it; at a sum, the mask would cost a pass over an array that was only indexed"
-COMPARED = "what loses a comparison is a number"
+WHERE = "the discarded operand may be infinite or NaN, also as a sum that is discarded as a whole"
+INDEX = "unread elements may be infinite or NaN; at a sum, the mask would cost a pass over the indexed array"
+COMPARED = "the operand that loses a comparison is a number, not NaN"
 MOVED = "a constant mask, which the compiler folds"
-NOTHING = "it only moves masks that exist"
+NOTHING = "only moves existing masks"
 RULES = {
     "Select": Rule(0, SUMS, WHERE),
-    "Gate": Rule(0, SUMS, "as a `select` of its own; its derivatives are the next two ops"),
+    "Gate": Rule(0, SUMS, "as `Select`; its derivatives are the next two ops"),
     "GateTangent": Rule(0, SLOPES, COMPARED),
-    "GateCotangent": Rule(0, SUMS, "in derivatives of derivatives"),
+    "GateCotangent": Rule(0, SUMS, "occurs in higher derivatives"),
     "Max": Rule(SUMS, 0, "its tangent is a `GateTangent`"),
     "Min": Rule(SUMS, 0, "its tangent is a `GateTangent`"),
     "Clamp": Rule(SUMS, 0, "its tangent is a `GateTangent`"),
@@ -309,7 +309,7 @@ RULES = {
     "SelectAndScatter": Rule(0, 0, "its transpose is `SelectAndGather`"),
     "Gather": Rule(PRODUCTS_ONLY, PRODUCTS_ONLY, INDEX),
     "Scatter": Rule(
-        SUMS, SUMS, "what is overwritten, as `Select`; what is out of bounds, as `Gather`; extrema as `Max`"
+        SUMS, SUMS, "overwritten elements as in `Select`, updates out of bounds as in `Gather`, extrema as in `Max`"
     ),
     "Slice": Rule(0, SUMS, MOVED),
     "Pad": Rule(0, SUMS, MOVED),
@@ -351,7 +351,7 @@ def rows() -> str:
     out += ["| op | its tangent guards | its cotangents guard | why |", "| --- | --- | --- | --- |"]
     out += [f"| `{n}` | {GUARDED[r.tangent]} | {GUARDED[r.cotangents]} | {r.why} |" for n, r in RULES.items()] + [""]
     for title, edges in TABLE.items():
-        out += [f"## {title}", "", "| function | at | here | JAX | why |", "| --- | --- | --- | --- | --- |"]
+        out += [f"## {title}", "", "| function | at | atled | JAX | why |", "| --- | --- | --- | --- | --- |"]
         for e in edges:
             jax = cell(theirs[e.key])
             ours = cell(e.first)

@@ -175,9 +175,9 @@ def test_stop_gradient():
 
 
 def test_python_numbers_would_lose_the_derivative():
-    with pytest.raises(TypeError, match="lose the derivative"):
+    with pytest.raises(TypeError, match="has no derivative"):
         atled.grad(lambda x: float(x) * 2.0)(1.0)
-    with pytest.raises(TypeError, match="lose the derivative"):
+    with pytest.raises(TypeError, match="has no derivative"):
         atled.grad(lambda x: math.sin(x))(1.0)
     assert float(atled.grad(lambda x: x * float(lax.stop_gradient(x)))(3.0)) == 3.0
 

@@ -10,13 +10,13 @@ __all__ = ["global_state"]
 
 
 class _State:
-    """What libraries ask about the world of this process."""
+    """The index of this process and the number of processes, as JAX's private distributed state has them."""
 
     @property
     def client(self) -> Any:
-        """None: in a world of several processes, it would be JAX's store of keys and values, which atled lacks."""
+        """None for a single process; raises for several, since atled lacks JAX's key-value store."""
         if self.num_processes > 1:
-            raise NotImplementedError("jax._src.distributed: the store of a multi-process run is not available.")
+            raise NotImplementedError("jax._src.distributed: atled has no key-value store for several processes.")
 
     @property
     def process_id(self) -> int:

@@ -11,7 +11,7 @@ _exclude_paths: list[str] = []
 
 
 def api_boundary(fun: Callable[..., Any], **_: Any) -> Callable[..., Any]:
-    """The function itself."""
+    """Return the function unchanged."""
     return fun
 
 

@@ -10,7 +10,7 @@ BuiltInKeyEntry = Any
 
 
 class _Registry:
-    """Which classes are nodes of pytrees."""
+    """The pytree registry: `kind in registry` says whether a class is a pytree node."""
 
     def __contains__(self, kind: type) -> bool:
         return tree.is_node(kind)

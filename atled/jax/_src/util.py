@@ -14,7 +14,7 @@ def safe_zip(*args: Iterable[Any]) -> list[Any]:
 
 
 def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The first elements of pairs, and the second elements."""
+    """Two tuples: the first elements of the pairs, and the second elements."""
     firsts, seconds = [], []
     for x, y in pairs:
         firsts.append(x)
@@ -23,7 +23,7 @@ def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any
 
 
 def unzip3(triples: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple[Any, ...], ...]:
-    """The first elements of triples, the second elements, and the third elements."""
+    """Three tuples: the first, the second and the third elements of the triples."""
     parts: tuple[list[Any], ...] = [], [], []
     for triple in triples:
         for part, x in zip(parts, triple, strict=True):

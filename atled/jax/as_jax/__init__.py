@@ -1,11 +1,11 @@
 """Makes `import jax` return atled, in processes that opt in.
 
 After `import atled.jax.as_jax`, or under `python -m atled.jax.as_jax script.py`, programs and libraries that were
-written for JAX import `atled.jax` under the name `jax`; with the command, so do child processes. `jax.__version__` is
+written for JAX import `atled.jax` under the name `jax`. The command also affects child processes. `jax.__version__` is
 the version whose API is emulated.
 
-64-bit NumPy arrays and scalars become 32 bits wide, as that code expects, unless `jax_enable_x64` is on; code written
-for atled keeps the width of its arrays.
+64-bit NumPy arrays and scalars become 32 bits wide, as code for JAX expects, unless `jax_enable_x64` is on; without
+`as_jax`, arrays keep their width.
 
 Set `ATLED_AS_JAX_REPORT=1` to print at exit which requested names are missing.
 """
@@ -47,13 +47,13 @@ def _note(name: str) -> None:
 
 
 class Distributions(importlib.metadata.DistributionFinder):
-    """A metadata finder that answers `importlib.metadata.version("jax")`."""
+    """A metadata finder: `importlib.metadata.version("jax")` returns the emulated version."""
 
     def find_spec(self, *_: Any, **__: Any) -> None:
         """None: this finder finds distributions, not modules."""
 
     def find_distributions(self, context: Any = None) -> Any:
-        """A distribution of JAX, which need not be installed."""
+        """A distribution named `jax`, whether or not JAX is installed; none for other names."""
         name = getattr(context, "name", None)
         return [_Distribution()] if name == "jax" else []
 
@@ -67,7 +67,7 @@ class _Distribution(importlib.metadata.Distribution):
 
 
 def install() -> None:
-    """Make `import jax` return atled, in this process and its children."""
+    """Make `import jax` return atled in this process."""
     loaded = sys.modules.get("jax")
     if loaded is jax:
         return
@@ -88,7 +88,7 @@ def install() -> None:
 def report() -> None:
     """Print requested names that are missing, the most frequent first."""
     if missing:
-        print("atled.jax.as_jax: these names were asked for and are missing:", file=sys.stderr)
+        print("atled.jax.as_jax: these requested names are missing:", file=sys.stderr)
         for name, count in missing.most_common():
             print(f"  {name} ({count})", file=sys.stderr)
 

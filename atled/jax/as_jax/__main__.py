@@ -16,7 +16,7 @@ if os.environ.get("ATLED_AS_JAX"):
     import atled.jax.as_jax
 here = os.path.dirname(os.path.abspath(__file__))
 found = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if os.path.abspath(p) != here])
-if found is not None:  # the one that this file stands before
+if found is not None:  # the sitecustomize that this file shadows
     sys.modules["sitecustomize"] = module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
 """
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _run(code: str, name: str) -> None:
-    """Run code as `__main__`, where pickle looks for what it defines."""
+    """Run code as the module `__main__`; pickle finds its classes and functions there."""
     sys.modules["__main__"] = module = types.ModuleType("__main__")
     exec(compile(code, name, "exec"), vars(module))
 

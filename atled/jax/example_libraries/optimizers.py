@@ -1,7 +1,7 @@
 """Optimizers as triples of functions, in the style of JAX's examples.
 
-An optimizer is `init_fun(params)`, which returns a state, `update_fun(step, grads, state)`, which returns the next one,
-and `get_params(state)`. A rule is written for one array; the decorator `optimizer` extends it to pytrees.
+An optimizer is a triple: `init_fun(params)` returns a state, `update_fun(step, grads, state)` the next state, and
+`get_params(state)` the parameters. A rule is written for one array; the decorator `optimizer` extends it to pytrees.
 
 >>> import atled, atled.numpy as jnp
 >>> init_fun, update_fun, get_params = momentum(0.1, mass=0.9)
@@ -28,7 +28,7 @@ Schedule = Callable[[Step], Any]
 
 
 class OptimizerState(NamedTuple):
-    """The state of an optimizer: the leaves of the state of each parameter, and the structures to rebuild it.
+    """The state of an optimizer: the leaves of each parameter's state, and the structures to unflatten them.
 
     >>> init, _, _ = sgd(0.5)
     >>> isinstance(init({"w": 2.0}), OptimizerState)
@@ -65,10 +65,10 @@ class Optimizer(NamedTuple):
 
 
 def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], ...]]) -> Callable[..., Optimizer]:
-    """Decorator that turns a constructor of optimizers for one array into one for pytrees.
+    """Decorator that extends a constructor of optimizers for one array to pytrees.
 
-    The decorated function returns the functions `init(x)`, `update(step, gradient, state)` and `get_params(state)`,
-    where the state is any pytree.
+    The decorated function returns the functions `init(x)`, `update(step, gradient, state)` and `get_params(state)`
+    for one array `x`; `state` is any pytree.
 
     >>> @optimizer
     ... def signs(step_size):
@@ -107,13 +107,13 @@ def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], ...]]) -> Calla
 
 
 def _packed(states: list[Any], form: Any) -> OptimizerState:
-    """Combine the states of the parameters into one."""
+    """Combine the states of the parameters into one `OptimizerState`."""
     flat = [tree.flatten(state) for state in states]
     return OptimizerState(tuple([xs for xs, _ in flat]), form, tuple([inner for _, inner in flat]))
 
 
 def _states(state: OptimizerState) -> list[Any]:
-    """The states of the parameters."""
+    """The state of each parameter, as a list."""
     return [tree.unflatten(form, x) for form, x in zip(state.subtree_defs, state.packed_state, strict=True)]
 
 
@@ -122,7 +122,7 @@ def _states(state: OptimizerState) -> list[Any]:
 
 @optimizer
 def sgd(step_size: Any) -> Any:
-    """Gradient descent. `step_size` is a number or a function of the step, as for all optimizers here.
+    """Gradient descent. For all optimizers in this module, `step_size` is a number or a function of the step.
 
     >>> init_fun, update_fun, get_params = sgd(0.5)
     >>> get_params(update_fun(0, 4.0, init_fun(1.0)))
@@ -152,7 +152,7 @@ def momentum(step_size: Any, mass: Any) -> Any:
 
 @optimizer
 def nesterov(step_size: Any, mass: Any) -> Any:
-    """Nesterov momentum (1983): `momentum` with the gradient one step ahead.
+    """Nesterov momentum (1983): steps along `mass * velocity + gradient` after the velocity is updated.
 
     >>> init_fun, update_fun, get_params = nesterov(0.5, 0.5)
     >>> get_params(update_fun(0, 4.0, init_fun(jnp.array(1.0))))
@@ -170,7 +170,7 @@ def nesterov(step_size: Any, mass: Any) -> Any:
 
 @optimizer
 def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
-    """Adagrad: steps divided by the root of the sum of squared gradients (Duchi et al., 2011), with `momentum`.
+    """Adagrad: gradients divided by the square root of the sum of their squares (Duchi et al., 2011), with momentum.
 
     >>> init_fun, update_fun, get_params = adagrad(0.5, momentum=0.0)
     >>> get_params(update_fun(0, 4.0, init_fun(jnp.array(1.0))))
@@ -189,7 +189,7 @@ def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
-    """Steps divided by the root of a running mean of squared gradients.
+    """RMSProp: gradients divided by the square root of a running mean of their squares.
 
     >>> init_fun, update_fun, get_params = rmsprop(0.5, gamma=0.0)
     >>> get_params(update_fun(0, 4.0, init_fun(jnp.array(1.0))))
@@ -226,7 +226,7 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
 
 @optimizer
 def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
-    """Adam: running means of gradients divided by roots of running means of their squares (Kingma and Ba, 2015).
+    """Adam: running means of gradients divided by the roots of running means of their squares (Kingma and Ba, 2015).
 
     >>> init_fun, update_fun, get_params = adam(0.5)
     >>> get_params(update_fun(0, jnp.array(4.0), init_fun(jnp.array(1.0)))).round(3)
@@ -245,7 +245,7 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
 
 @optimizer
 def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
-    """AdaMax: `adam` with a decaying maximum of gradients instead of the root of a mean of squares.
+    """AdaMax: `adam` with a decaying maximum of absolute gradients in place of the root of a mean of squares.
 
     >>> init_fun, update_fun, get_params = adamax(0.5)
     >>> get_params(update_fun(0, jnp.array(4.0), init_fun(jnp.array(1.0)))).round(3)
@@ -264,7 +264,7 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> A
 
 @optimizer
 def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
-    """SM3: `adagrad` with a vector of squares for each axis, not a value for each element (Anil et al., 2019).
+    """SM3: `adagrad` with one accumulator vector per axis instead of one value per element (Anil et al., 2019).
 
     >>> init_fun, update_fun, get_params = sm3(0.5, momentum=0.0)
     >>> get_params(update_fun(0, jnp.ones((2, 2)), init_fun(jnp.ones((2, 2)))))
@@ -308,7 +308,7 @@ def _weight(decay: Any, i: Any, like: Any) -> Any:
 
 
 def constant(step_size: Any) -> Schedule:
-    """The same step size in each step.
+    """A schedule with a constant step size.
 
     >>> constant(0.1)(7)
     0.1
@@ -317,7 +317,7 @@ def constant(step_size: Any) -> Schedule:
 
 
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
-    """A step size that is multiplied by `decay_rate` in `decay_steps` steps.
+    """A step size that decays exponentially, by a factor of `decay_rate` in `decay_steps` steps.
 
     >>> exponential_decay(1.0, 10, 0.25)(5)
     0.5
@@ -326,7 +326,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
 
 
 def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Schedule:
-    """A step size divided by a number that grows by `decay_rate` every `decay_steps` steps; `staircase` makes it jump.
+    """`step_size / (1 + decay_rate * i / decay_steps)`; `staircase` rounds `i / decay_steps` down.
 
     >>> inverse_time_decay(1.0, 10, 3.0)(10)
     0.25
@@ -336,7 +336,7 @@ def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, stairc
 
 
 def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0) -> Schedule:
-    """A step size that decays to `final_step_size` in `decay_steps` steps, as a power of the remaining fraction.
+    """A step size that decays to `final_step_size` in `decay_steps` steps, by a power of the remaining fraction.
 
     >>> float(polynomial_decay(1.0, 10, 0.0)(5))
     0.5
@@ -350,7 +350,7 @@ def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, pow
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """A piecewise constant step size, from `values`; each boundary is the last step of its interval.
+    """A piecewise constant step size with these values; each boundary is the last step of its interval.
 
     >>> float(piecewise_constant([100, 200], [1.0, 0.1, 0.01])(150))
     0.10000000149011612
@@ -366,7 +366,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A schedule, from a function of the step or a number.
+    """A schedule: `scalar_or_schedule` itself if callable, else a constant step size.
 
     >>> make_schedule(0.1)(7)
     0.1
@@ -383,7 +383,7 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 
 
 def l2_norm(tree: Any) -> Array:
-    """The square root of the sum of all squares in a tree.
+    """The L2 norm of a pytree: the square root of the sum of all squared elements.
 
     >>> l2_norm({"a": jnp.array([3.0]), "b": jnp.array(4.0)})
     Array(5., dtype=float32)
@@ -402,7 +402,7 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
 
 
 class JoinPoint:
-    """Marks the boundary between two pytrees: a leaf of the outer one that holds the inner one.
+    """Marks the boundary between two pytrees: a leaf of the outer pytree that holds the inner pytree.
 
     >>> JoinPoint((1, 2)).subtree
     (1, 2)
@@ -416,7 +416,7 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """A state as a pytree with the structure of the parameters and a `JoinPoint` for each of them; for saving.
+    """A state in a form to save: the pytree of parameters with a `JoinPoint`, which holds its state, for each.
 
     >>> unpack_optimizer_state(momentum(0.1, 0.9)[0]({"w": 2.0}))["w"].subtree[0]
     2.0
@@ -425,7 +425,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The state, from the result of `unpack_optimizer_state`.
+    """The `OptimizerState` from the result of `unpack_optimizer_state`.
 
     >>> init_fun, _, get_params = momentum(0.1, 0.9)
     >>> get_params(pack_optimizer_state(unpack_optimizer_state(init_fun({"w": 2.0}))))

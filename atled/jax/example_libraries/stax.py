@@ -2,7 +2,7 @@
 
 A layer is a pair: `init_fun(rng, input_shape)` returns the shape of the result and initial parameters, and
 `apply_fun(params, inputs, **kwargs)` computes the result. `serial` and `parallel` combine several layers into one. The
-same key gives the same parameters as in JAX.
+same key gives the same initial parameters as in JAX.
 
 >>> from atled import random
 >>> init_fun, apply_fun = serial(Dense(8), Relu, Dense(2), LogSoftmax)
@@ -157,10 +157,10 @@ def BatchNorm(
     beta_init: Callable[..., Any] = zeros,
     gamma_init: Callable[..., Any] = ones,
 ) -> Layer:
-    """Batch normalization:
+    """Batch normalization of inputs to mean 0 and variance 1 over `axis`.
 
-    inputs normalized to mean 0 and variance 1 over `axis`, then scaled and shifted by parameters. Statistics are always
-    those of the current inputs; there are no running averages.
+    Parameters then scale and shift the result. Mean and variance are always those of the current inputs; there are no
+    running averages.
 
     >>> import atled.numpy as jnp
     >>> BatchNorm(0, epsilon=0.0)[1]((jnp.zeros(1), jnp.ones(1)), jnp.array([[1.0], [3.0]]))
@@ -197,7 +197,7 @@ def _pooling(combine: Callable[..., Any], doc: str, is_mean: bool = False) -> Ca
         window = tuple(window_shape)
         spec = spec or "N" + "w" * len(window) + "C"
         if len(spec) != len(window) + 2:
-            says = f"a spec must name each axis of the window, N and C; got {spec!r} for a window {window}."
+            says = f"a spec must name each axis of the window, N and C; got {spec!r} for the window {window}."
             raise ValueError(errors.explained(says))
 
         def spread(numbers: Sequence[int]) -> tuple[int, ...]:
@@ -228,7 +228,7 @@ def _pooling(combine: Callable[..., Any], doc: str, is_mean: bool = False) -> Ca
 
 MaxPool = _pooling(
     lax.max,
-    """The largest element of each window; `spec` says where N and C are.
+    """The largest element of each window; `spec` names the axes, such as "NwC".
 
     >>> _, pool = MaxPool((2,), (2,))
     >>> pool((), jnp.arange(1.0, 5.0).reshape(1, 4, 1)).ravel()
@@ -237,7 +237,7 @@ MaxPool = _pooling(
 )
 SumPool = _pooling(
     lax.add,
-    """The sum of each window; `spec` says where N and C are.
+    """The sum of each window; `spec` names the axes, such as "NwC".
 
     >>> _, pool = SumPool((2,), (2,))
     >>> pool((), jnp.arange(1.0, 5.0).reshape(1, 4, 1)).ravel()
@@ -246,7 +246,7 @@ SumPool = _pooling(
 )
 AvgPool = _pooling(
     lax.add,
-    """The mean of each window, padding not counted; `spec` says where N and C are.
+    """The mean of each window without its padding; `spec` names the axes, such as "NwC".
 
     >>> _, pool = AvgPool((2,), (2,))
     >>> pool((), jnp.arange(1.0, 5.0).reshape(1, 4, 1)).ravel()
@@ -292,7 +292,7 @@ Flatten = (
 
 
 def FanOut(num: int) -> Layer:
-    """A layer that returns its inputs `num` times, for `parallel`.
+    """A layer that returns a list of `num` references to its input, for `parallel`.
 
     >>> FanOut(2)[1]((), 3.0)
     [3.0, 3.0]
@@ -322,10 +322,9 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Dropout:
+    """Dropout: keeps each element with probability `rate`, divided by `rate`, and sets the others to 0.
 
-    keeps each element with probability `rate`, divided by `rate`, and sets the others to 0. In modes other than
-    "train", inputs are unchanged. The apply function needs a key `rng` in every mode.
+    In modes other than "train", the layer returns its inputs. The apply function needs a key `rng` in every mode.
 
     >>> import atled.numpy as jnp
     >>> from atled import random
@@ -364,7 +363,7 @@ def _keys(rng: Any, count: int) -> Any:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Several layers in sequence, as one layer. Its parameters are a list.
+    """One layer that applies several layers in sequence; its parameters are a list.
 
     >>> from atled import random
     >>> serial(Dense(8), Relu, Dense(2))[0](random.key(0), (-1, 4))[0]
@@ -390,7 +389,7 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Several layers in parallel, as one layer: takes a sequence of inputs and returns a list of results.
+    """One layer that applies each of several layers to its own input and returns a list of results.
 
     >>> from atled import random
     >>> init_fun, apply_fun = serial(FanOut(2), parallel(Dense(3), Identity), FanInConcat())
@@ -401,8 +400,8 @@ def parallel(*layers: Layer) -> Layer:
 
     def check(what: str, given: Any) -> None:
         if len(given) != len(layers):
-            says = f"parallel: {len(layers)} layers take as many {what}; got {len(given)}."
-            raise ValueError(errors.explained(says, f"FanOut({len(layers)}) before it, for one input."))
+            says = f"parallel: {len(layers)} layers take {len(layers)} {what}; got {len(given)}."
+            raise ValueError(errors.explained(says, f"FanOut({len(layers)}) before parallel, for one input."))
 
     def init_fun(rng: Any, input_shape: Any) -> Any:
         check("shapes", input_shape)
@@ -418,7 +417,7 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """A layer constructed by a function of the input shape, once that is known.
+    """A layer that `make_layer` constructs from the input shape.
 
     >>> from atled import random
     >>> double = shape_dependent(lambda shape: Dense(2 * shape[-1]))

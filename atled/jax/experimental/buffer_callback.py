@@ -19,7 +19,7 @@ __dir__ = __all__.copy
 
 
 class ExecutionStage(enum.Enum):
-    """The stage at which a callback runs; always execution here.
+    """The stage at which a callback runs; always `EXECUTE` in atled.
 
     >>> ExecutionContext().stage
     <ExecutionStage.EXECUTE: 3>
@@ -32,7 +32,7 @@ class ExecutionStage(enum.Enum):
 
 
 class ExecutionContext:
-    """Information about the call, passed to the callback.
+    """Information about the call, the callback's first argument.
 
     >>> import atled, numpy as np
     >>> def f(context, out):
@@ -45,12 +45,12 @@ class ExecutionContext:
 
     @property
     def stream(self) -> int:
-        """The stream of a GPU; a CPU has none."""
+        """The stream of a GPU; always raises, since a CPU has none."""
         raise ValueError("ExecutionContext: a CPU has no stream.")
 
 
 class Buffer:
-    """The memory of an argument, which is read, or of a result, which is written.
+    """The memory of an argument, which is read-only, or of a result, which is writable.
 
     >>> np.asarray(Buffer(np.ones(2), False)).flags.writeable
     False
@@ -72,24 +72,24 @@ class Buffer:
 
     @property
     def dtype(self) -> Any:
-        """The type of an element."""
+        """The dtype of the elements."""
         return self._memory.dtype
 
     @property
     def writeable(self) -> bool:
-        """Whether the buffer is a result, and thus writable."""
+        """Whether the buffer is writable: true for results, false for arguments."""
         return self._memory.flags.writeable
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """The memory itself."""
+        """The memory as a NumPy array."""
         return np.array(self._memory, dtype, copy=copy)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        """The memory through DLPack; only for results."""
+        """A DLPack capsule of the memory; only for results."""
         return self._memory.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:
-        """Where the memory is."""
+        """The DLPack device of the memory."""
         return self._memory.__dlpack_device__()
 
 
@@ -105,8 +105,8 @@ def buffer_callback(
     """A function that calls `callback(context, out, *args)`, which writes its results into `out`.
 
     `out` and `args` have the tree structures of the results and of the arguments, with a `Buffer` for each array. A
-    result named in `input_output_aliases` initially holds the data of its argument. The rest is as for `pure_callback`,
-    and with `has_side_effect` as for `io_callback`.
+    result named in `input_output_aliases` initially holds the data of its argument. Otherwise the callback behaves as
+    in `pure_callback`, or, with `has_side_effect`, as in `io_callback`.
 
     >>> import atled, atled.numpy as jnp
     >>> def add_one(context, out, x):
@@ -137,7 +137,7 @@ def buffer_callback(
 
 
 class _Writes(Host):
-    """A function that writes its results."""
+    """A host function that calls the callback with buffers and returns the results that it wrote."""
 
     __slots__ = ("parts",)
 
@@ -163,9 +163,8 @@ def _check(aliases: dict[int, int], given: list[ArrayType], types: list[ArrayTyp
     for i, o in aliases.items():
         if not 0 <= i < len(given) or not 0 <= o < len(types):
             raise ValueError(
-                f"buffer_callback: input_output_aliases names argument {i} and result {o}; but there are only "
-                f"{len(given)} and "
-                f"{len(types)}."
+                f"buffer_callback: input_output_aliases names argument {i} and result {o}; there are only "
+                f"{len(given)} arguments and {len(types)} results."
             )
         if (given[i].shape, given[i].dtype) != (types[o].shape, types[o].dtype):
             raise ValueError(

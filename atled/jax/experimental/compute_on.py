@@ -1,7 +1,7 @@
 """Placement of parts of a program on host or device, with the API of `jax.experimental.compute_on`.
 
-On a CPU, host and device are the same, so this only adds an attribute for the compiler. On other platforms, where
-arrays would have to be moved, these functions raise.
+On a CPU, host and device are the same, so these functions only add an attribute for the compiler. On other platforms,
+which would have to move arrays, they raise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KINDS = {"device_host": "host", "device": "device", "tpu_sparsecore": "sparse"}
 
 @contextlib.contextmanager
 def compute_on(compute_type: str) -> Iterator[None]:
-    """A block of code that runs on the host of the device, "device_host", or on the device itself, "device".
+    """A `with` block whose ops run on the device's host ("device_host") or on the device itself ("device").
 
     >>> import atled.numpy as jnp
     >>> with compute_on("device_host"):
@@ -36,7 +36,7 @@ def compute_on(compute_type: str) -> Iterator[None]:
 def compute_on2(
     f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any, compiler_options: Any = None
 ) -> Any:
-    """A function that runs on the host or device, as one annotated call. Its results are in device memory.
+    """A version of `f` that runs on host or device as one annotated call. Results are in device memory.
 
     >>> import atled.numpy as jnp
     >>> doubled = compute_on2(lambda x: x * 2, compute_type="device_host", out_memory_spaces=None)

@@ -13,9 +13,9 @@ __dir__ = __all__.copy
 
 
 def control_dep(src: ArrayLike, dst: ArrayLike) -> tuple[()]:
-    """Have a compiled program compute `src` before `dst`, of which neither uses the other.
+    """Make a compiled program compute `src` before `dst`; neither may depend on the other.
 
-    Derivatives are not ordered.
+    Their derivatives are not ordered.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.jit
@@ -31,7 +31,7 @@ def control_dep(src: ArrayLike, dst: ArrayLike) -> tuple[()]:
 
 
 def schedule(ops: Sequence[ArrayLike]) -> None:
-    """Have a compiled program compute values in this order, by a `control_dep` from each to the next.
+    """Make a compiled program compute values in the given order: adds a `control_dep` from each to the next.
 
     >>> import atled, atled.numpy as jnp
     >>> @atled.jit

@@ -1,4 +1,4 @@
-"""A stub of `jax.experimental.hijax`, so that libraries that use it can be imported. Using one raises."""
+"""A stub of `jax.experimental.hijax`, so that libraries that use it can be imported. Binding its types raises."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class _Absent:
 
 
 class HiPrimitive(_Absent):
-    """An operation on user-defined types."""
+    """A primitive on user-defined types."""
 
 
 class VJPHiPrimitive(_Absent):
-    """One with a derivative."""
+    """A primitive on user-defined types with a custom VJP."""
 
 
 class HiType(_Absent):
@@ -45,29 +45,29 @@ class QuasiDynamicData(_Absent):
 
 
 class AvalQDD(_Absent):
-    """A type, and that."""
+    """A type together with its `QuasiDynamicData`."""
 
 
 class AvalMutableQDD(_Absent):
-    """A type, and that."""
+    """A type together with mutable `QuasiDynamicData`."""
 
 
 class aval_property(property):  # noqa: N801
-    """A property of values that tracers of them have, too."""
+    """A property of a type that tracers of the type have, too."""
 
 
 def aval_method(fun: Any) -> Any:
-    """A method of values that tracers of them have, too."""
+    """A method of a type that tracers of the type have, too."""
     return fun
 
 
 class _Effects:
     def add_type(self, kind: type) -> None:
-        """Nothing to do: no program here has such an effect."""
+        """Does nothing: no program in atled has effects of user-defined types."""
 
 
 control_flow_allowed_effects = _Effects()
 
 
 def register_hitype(val_cls: type, typeof_fn: Any) -> None:
-    """Nothing to do: using values of the class raises."""
+    """Does nothing: using values of the class raises."""

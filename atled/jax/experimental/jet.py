@@ -1,9 +1,9 @@
 """`jet`: derivatives of all orders along a curve at once, by arithmetic on truncated Taylor series.
 
 Each value is a polynomial in one variable, truncated at some order. The rule for an op follows from its properties: a
-linear op applies to each coefficient, a bilinear op multiplies polynomials, and for any other op the `jvp` rule is a
-differential equation: y' is a function of x and x', which are needed to one order lower. So the cost grows like a power
-of the order, where nested `jvp`s double it each time.
+linear op applies to each coefficient, and a bilinear op multiplies polynomials. For any other op, the `jvp` rule is a
+differential equation: y' is a function of x and x', which are computed to one order less. The cost is therefore
+polynomial in the order; with nested `jvp`s, each order doubles it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from atled.ops import elementwise as ew
 
 __all__ = ["def_comp", "def_deriv", "jet"]
 __dir__ = __all__.copy
-_composed: dict[Any, Callable[..., Any]] = {}  # the decomposition of user-defined primitives
-_slopes: dict[Any, Callable[..., Any]] = {}  # its derivative
+_composed: dict[Any, Callable[..., Any]] = {}  # decompositions of user-defined primitives
+_slopes: dict[Any, Callable[..., Any]] = {}  # their derivatives
 
 
 class TaylorTracer(Tracer):
-    """A polynomial: `terms[k]` belongs to power k, and the first one is the value."""
+    """A polynomial: `terms[k]` is the coefficient of power k; `terms[0]` is the value."""
 
     __slots__ = ("terms",)
 
@@ -45,7 +45,7 @@ class TaylorTracer(Tracer):
 
 
 class Taylor(Interpreter):
-    """Applies ops to polynomials of the same order: the highest power that is kept, at least 1."""
+    """Applies ops to polynomials truncated after the power `order`, which is at least 1."""
 
     __slots__ = ("order",)
     transform = "differentiation"
@@ -55,7 +55,7 @@ class Taylor(Interpreter):
         self.order = order
 
     def terms(self, x: Any) -> list[Any] | None:
-        """The terms of a polynomial, None for a constant."""
+        """The terms of a polynomial, or None for a constant."""
         return x.terms if isinstance(x, TaylorTracer) and x.interpreter is self else None
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
@@ -107,7 +107,7 @@ class Taylor(Interpreter):
         return [term(k) for k in range(self.order + 1)]
 
     def _quotient(self, values: list[Any], rows: list[Any]) -> list[Any]:
-        """The quotient q with x = q y, from the lowest power up."""
+        """The coefficients of the quotient q with x = q y, computed from the lowest power up."""
         below, (x, y) = rows[1], values
         coefficients = [ew.div(x, y)]
         for k in range(1, self.order + 1):
@@ -116,7 +116,7 @@ class Taylor(Interpreter):
         return coefficients
 
     def _by_rule(self, op: Any, values: list[Any], rows: list[Any]) -> Any:
-        """The polynomial y that solves y' = jvp(x, x'), from terms of one order lower."""
+        """The polynomial y that solves y' = jvp(x, x'), where x and x' have one order less."""
         less = Taylor(state.level + 1, self.order - 1)
         with entered(less):
             primals = [x if r is None else less.wrap(r[:-1]) for x, r in zip(values, rows, strict=True)]
@@ -144,7 +144,7 @@ class Taylor(Interpreter):
         return TaylorTracer(self, [value, *[_scaled(s, 1 / k) for k, s in enumerate(slopes, 1)]])
 
     def wrap(self, terms: list[Any]) -> Any:
-        """A polynomial, or a plain value if all higher terms are zero."""
+        """A polynomial with these terms, or the plain value if it is the only term."""
         return TaylorTracer(self, terms) if len(terms) > 1 else terms[0]
 
 
@@ -192,13 +192,13 @@ def _derivative(terms: list[Any]) -> list[Any]:
 
 
 def _checked(primals: Any, series: Any) -> list[list[Any]]:
-    """The terms of each argument, arrays of its dtype."""
+    """The value and the terms of each argument, as arrays of its dtype."""
     if not isinstance(primals, (tuple, list)) or not isinstance(series, (tuple, list)):
         says = "jet: primals and series must be tuples, one entry for each argument of the function"
         raise TypeError(errors.explained(f"{says}; got {describe(primals)} and {describe(series)}."))
     for terms in series:
         if not isinstance(terms, (tuple, list)):
-            says = f"jet: the series of an argument is a tuple or list of its terms; got {describe(terms)}."
+            says = f"jet: the series of an argument must be a tuple or list of terms; got {describe(terms)}."
             raise TypeError(errors.explained(says, "((v,),) for a first derivative v alone."))
     if len(series) != len(primals) or len({len(terms) for terms in series}) > 1:
         counts = ", ".join([str(len(terms)) for terms in series])
@@ -224,9 +224,9 @@ def _checked(primals: Any, series: Any) -> list[list[Any]]:
 def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bool = True, **_: Any) -> Any:
     """The value of `fun(*primals)`, and its derivatives of all orders along a curve through the primals.
 
-    `series` holds a sequence for each argument: the first, second and higher derivatives of the curve; those of the
-    function are returned as lists, one for each result. Without `factorial_scaled`, both are Taylor coefficients:
-    derivatives divided by 1, 2, 6 and so on.
+    `series` holds a sequence for each argument: the first, second and higher derivatives of the curve. The derivatives
+    of `fun` are returned as one list for each result. Without `factorial_scaled`, series and derivatives are Taylor
+    coefficients: the k-th derivative divided by k!.
 
     >>> import atled.numpy as jnp
     >>> value, (first, second, third) = jet(lambda x: x**3, (2.0,), ((1.0, 0.0, 0.0),))

@@ -1,4 +1,4 @@
-"""Grids of devices for meshes, in the order of device ids."""
+"""Arrays of devices for meshes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handl
 __dir__ = __all__.copy
 
 
-# By kind of device: user functions that make the grid, or return None for the default.
+# By device kind: user functions that return the array of devices, or None for the default.
 device_kind_handler_dict: dict[str, Any] = {}
 
 
@@ -26,7 +26,7 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """All devices, or those given, as a grid. Devices along the last axis are neighbours.
+    """The given devices, or all, as an array of shape `mesh_shape`, in row-major order.
 
     >>> import atled
     >>> create_device_mesh((1, 1), atled.devices()[:1]).shape
@@ -36,8 +36,8 @@ def create_device_mesh(
     if math.prod(mesh_shape) != len(device_list):
         raise ValueError(
             errors.explained(
-                f"create_device_mesh: a grid of {' x '.join(map(str, mesh_shape))} needs {math.prod(mesh_shape)} "
-                f"devices; there are {len(device_list)}."
+                f"create_device_mesh: a mesh of {' x '.join(map(str, mesh_shape))} needs {math.prod(mesh_shape)} "
+                f"devices; got {len(device_list)}."
             )
         )
     own = device_kind_handler_dict.get(device_list[-1].device_kind)
@@ -58,10 +58,10 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """A grid of device groups connected by a network, `dcn_mesh_shape`, each a grid of neighbours, `mesh_shape`.
+    """An array of devices from `dcn_mesh_shape` groups, connected by a network, of `mesh_shape` devices each.
 
-    Groups are slices, where the hardware has them, or processes. Both grids have the same number of axes; the lengths
-    of the result are the products of the lengths of the two grids.
+    A group is a slice, if the hardware has slices, or a process. Both shapes have the same number of axes; the result's
+    shape is their elementwise product.
 
     >>> import atled
     >>> create_hybrid_device_mesh((1, 1), (1, 1), atled.devices()[:1], process_is_granule=True).shape
@@ -76,7 +76,7 @@ def create_hybrid_device_mesh(
         raise ValueError(
             errors.explained(
                 f"create_hybrid_device_mesh: {tuple(dcn_mesh_shape)} must have as many axes as {tuple(mesh_shape)}, "
-                f"and {len(groups)} positions, one for each group."
+                f"and {len(groups)} elements, one for each group of devices."
             )
         )
     whole = np.empty((*dcn_mesh_shape, *mesh_shape), dtype=object)

@@ -22,9 +22,9 @@ __dir__ = __all__.copy
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """All-gather over processes, as NumPy arrays: stacked along a new axis, or concatenated.
+    """The arrays of all processes, all-gathered as NumPy arrays: stacked along a new axis, or concatenated (`tiled`).
 
-    Arrays that are sharded over processes are returned whole.
+    An array that is sharded over processes is returned as one array with its global shape.
 
     >>> process_allgather(np.arange(2))
     array([[0, 1]])
@@ -55,7 +55,7 @@ def _gathered(x: Any, tiled: bool) -> np.ndarray:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """Broadcast the values of one process, by default the first, to all.
+    """A pytree with the values of one process, by default the first, in all processes.
 
     >>> int(broadcast_one_to_all(3))
     3
@@ -68,7 +68,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raise if the values of a tree are not the same in all processes.
+    """Raise if a pytree does not have the same values in all processes.
 
     >>> assert_equal({"steps": 3})
     """
@@ -80,21 +80,21 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def sync_global_devices(name: str) -> None:
-    """Wait for all processes; raises if they wait at different points.
+    """Wait for all processes; raises if they pass different names.
 
     >>> sync_global_devices("start")
     """
     assert_equal(np.uint32(zlib.crc32(name.encode())), f"sync_global_devices({name!r})")
 
 
-_stopping: list[Any] = []  # what catches the signal, while steps are asked for
+_stopping: list[Any] = []  # the active handler of SIGTERM, if any
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether this is the step after which all processes save, because one of them got SIGTERM: its machine ends soon.
+    """Whether all processes should save after this step, because one of them received SIGTERM (preemption).
 
-    All processes call it in each step, with the same numbers, and all get True for the same step. The signal, which
-    would end the process, is caught from the first call on, until True is returned.
+    All processes must call it in each step with the same `step_id`; all get True for the same step. From the first call
+    until it returns True, the process handles SIGTERM instead of ending.
 
     >>> import os, signal
     >>> before = reached_preemption_sync_point(1)
@@ -113,7 +113,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Global arrays from process-local parts, split according to `pspecs`.
+    """Global arrays from process-local parts, sharded over the mesh according to `pspecs`.
 
     >>> import atled
     >>> mesh = atled.make_mesh((1,), ("x",), devices=atled.devices()[:1])
@@ -155,7 +155,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
 
 def _mapped(values: Any, specs: Any, f: Any) -> Any:
-    """Apply a function to each leaf and its spec; `specs` is a prefix of the tree."""
+    """Apply a function to each leaf and its spec; `specs` is a prefix of the pytree."""
     is_spec = lambda s: s is None or isinstance(s, PartitionSpec)  # noqa: E731
     flat, prefix = tree.flatten(specs, is_leaf=is_spec)
     leaves, structure = tree.flatten(values)

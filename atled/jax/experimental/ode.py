@@ -1,4 +1,4 @@
-"""`scipy.integrate.odeint`, with JAX's parameters."""
+"""`atled.scipy.integrate.odeint`, with JAX's parameters."""
 
 from __future__ import annotations
 

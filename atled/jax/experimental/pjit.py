@@ -1,4 +1,4 @@
-"""`jit` over a mesh, under its former name."""
+"""`pjit`, JAX's former name of `jit` with shardings."""
 
 from atled.staging.jit import jit as pjit
 

@@ -11,8 +11,8 @@ __dir__ = __all__.copy
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
     """Measured instruction costs from a profile directory, in the format that the compiler's scheduler reads.
 
-    The folder is that of one run, `<log folder>/plugins/profile/<run>/`. Only profiles of GPUs have such costs; for
-    others, the result is empty.
+    The directory is that of one run, `<log directory>/plugins/profile/<run>/`. Only GPU profiles contain such costs;
+    for other platforms, the result is empty.
 
     >>> import glob, tempfile
     >>> from atled import profiler

@@ -50,20 +50,20 @@ class StatefulPRNG:
         return f"StatefulPRNG({self._base_key}, {self._counter})"
 
     def key(self, shape: int | Sequence[int] = ()) -> Array:
-        """A new key, or several."""
+        """A new key, or an array of new keys with the given shape."""
         if type_of(self._base_key).shape:
-            raise ValueError("StatefulPRNG: one generator is needed; got several.")
+            raise ValueError("StatefulPRNG: the base key must be a single key; got an array of keys.")
         new_key = random.fold_in(self._base_key, self._counter[...])
         self._counter.addupdate(1)
         dims = _size(shape)
         return random.split(new_key, dims) if dims else new_key
 
     def random(self, size: Size = None, dtype: Any = float) -> Array:
-        """Numbers between 0 and 1."""
+        """Uniformly distributed numbers in [0, 1)."""
         return random.uniform(self.key(), _size(size), dtype)
 
     def uniform(self, low: Any = 0, high: Any = 1, size: Size = None, *, dtype: Any = float) -> Array:
-        """Uniformly distributed numbers between `low` and `high`."""
+        """Uniformly distributed numbers in [`low`, `high`)."""
         return random.uniform(self.key(), _size(size, low, high), dtype, low, high)
 
     def normal(self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = float) -> Array:
@@ -72,19 +72,19 @@ class StatefulPRNG:
         return (jnp.asarray(loc) + jnp.asarray(scale) * drawn).astype(dtype)
 
     def integers(self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = int) -> Array:
-        """Integers from `low` to `high`, exclusive; without `high`, from 0 to `low`, exclusive."""
+        """Uniformly distributed integers in [`low`, `high`), or in [0, `low`) without `high`."""
         low, high = (0, low) if high is None else (low, high)
         return random.randint(self.key(), _size(size, low, high), low, high, dtype)
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
-        """Several independent generators."""
+        """A list of `n_children` independent generators."""
         return [StatefulPRNG(key, new_ref(0)) for key in self.key(n_children)]
 
 
 def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
-    """A stateful generator; without a seed, it is seeded randomly.
+    """A stateful generator from an integer seed or a key; without a seed, it is seeded randomly.
 
-    Its counter is a reference, so a jitted function must create its own generator from a key argument.
+    The generator's counter is a reference, so a jitted function must create its own generator from a key argument.
 
     >>> int(stateful_rng(3).integers(10)) == int(stateful_rng(3).integers(10))
     True

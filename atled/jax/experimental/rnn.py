@@ -1,7 +1,7 @@
 """LSTM over sequences of different lengths, with the API of `jax.experimental.rnn`.
 
-Weights are one vector: the input and state matrices of each layer and direction, then all biases, in cuDNN's order of
-gates: input, forget, cell, output. Computed with `scan` on every platform.
+Weights are one vector: the input and state matrices of each layer and direction, then all biases. Gates are in cuDNN's
+order: input, forget, cell, output. On every platform, the LSTM is a `scan`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _parts(weights: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
 
 
 def swap_lstm_gates(weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """Weights with the last two gates of each block exchanged.
+    """A weight vector with the last two gates of each matrix and bias exchanged.
 
     >>> w = jnp.arange(84.0)
     >>> bool((swap_lstm_gates(swap_lstm_gates(w, 2, 3, 1, False), 2, 3, 1, False) == w).all())
@@ -81,7 +81,7 @@ def swap_lstm_gates(weights: Any, input_size: int, hidden_size: int, num_layers:
 def unpack_lstm_weights(
     weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[Weights, Weights, Weights, Weights]:
-    """Input matrices, state matrices and their biases, each indexed by layer; directions alternate.
+    """Input matrices, state matrices and the biases of both, as dicts; key `layer * directions + direction`.
 
     >>> [w[0].shape for w in unpack_lstm_weights(jnp.zeros(84), 2, 3, 1, False)]
     [(12, 2), (12, 3), (12,), (12,)]
@@ -109,10 +109,10 @@ def lstm(
     """Outputs at each step, and the last states and cells of all layers.
 
     Args:
-        x: (batch, steps, input_size); elements past the end of a sequence are ignored, and outputs there are zeros.
-        h_0: initial states, (layers * directions, batch, hidden_size); `c_0`: initial cells.
-        weights: a vector, see `init_lstm_weight`.
-        seq_lengths: (batch,), int32.
+        x: inputs, (batch, steps, input_size); steps past the end of a sequence are ignored, with outputs of zero.
+        h_0: initial states, (layers * directions, batch, hidden_size); `c_0`: initial cells, with the same shape.
+        weights: the weight vector; see `init_lstm_weight`.
+        seq_lengths: the lengths of the sequences, (batch,), int32.
 
     >>> w = jnp.zeros(get_num_params_in_lstm(2, 3, 1, False))
     >>> y, h, c = lstm(jnp.ones((1, 4, 2)), jnp.zeros((1, 1, 3)), jnp.zeros((1, 1, 3)), w, jnp.array([4]),
@@ -145,7 +145,7 @@ def lstm_ref(
     dropout: float,
     bidirectional: bool,
 ) -> tuple[Array, Array, Array]:
-    """Like `lstm`, with weights as `unpack_lstm_weights` gives them.
+    """Like `lstm`, with the weights that `unpack_lstm_weights` returns.
 
     >>> sizes = (2, 3, 1)  # inputs, states, layers
     >>> w = unpack_lstm_weights(jnp.zeros(get_num_params_in_lstm(*sizes, False)), *sizes, False)
@@ -183,7 +183,7 @@ def _step(w_ih: Any, w_hh: Any, bias: Any, carry: Any, x: Any) -> tuple[Any, Any
 
 
 def _run(step: Callable[..., Any], h: Any, c: Any, y: Any, lengths: Any) -> tuple[Any, Any, Any]:
-    """The state and the cell at the end of each sequence, and the states at all steps, zeros after the end."""
+    """The state and the cell at the end of each sequence, and the states at all steps, with zeros after the end."""
     _, (states, cells) = scan(step, (h, c), y)
     rows = jnp.arange(states.shape[1])
     is_inside = jnp.arange(states.shape[0], dtype=jnp.int32)[:, None] < lengths[None]
@@ -192,6 +192,6 @@ def _run(step: Callable[..., Any], h: Any, c: Any, y: Any, lengths: Any) -> tupl
 
 
 def _turned(y: Any, lengths: Any) -> Any:
-    """Sequences reversed up to their lengths; the padding stays at the end."""
+    """Sequences reversed within their lengths; the padding stays at the end."""
     moved = vmap(partial(jnp.roll, axis=0), (1, 0), 1)(y, y.shape[0] - lengths)
     return moved[::-1]

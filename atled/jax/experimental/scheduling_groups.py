@@ -1,4 +1,4 @@
-"""Scheduling groups: ops that the compiler keeps together, with the API of `jax.experimental.scheduling_groups`."""
+"""Scheduling groups: ops that the compiler schedules together, with the API of `jax.experimental.scheduling_groups`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __dir__ = __all__.copy
 
 
 def scheduling_group(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: the function becomes one call in the compiled program, annotated with the group's name.
+    """A decorator that makes a function one call in the compiled program, annotated with the group's name.
 
     >>> import atled, atled.numpy as jnp
     >>> f = atled.jit(scheduling_group("first")(lambda x: jnp.sin(x) * 2))
@@ -20,5 +20,5 @@ def scheduling_group(name: str) -> Callable[[Callable[..., Any]], Callable[..., 
     True
     """
     if not isinstance(name, str):
-        raise TypeError(f"scheduling_group: the name of a group is a string; got {name!r}.")
+        raise TypeError(f"scheduling_group: the name of a group must be a string; got {name!r}.")
     return lambda f: marked_call(f, (("scheduling_group", name),))

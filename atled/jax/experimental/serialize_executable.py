@@ -1,7 +1,7 @@
 """Compiled functions as bytes, with the API of `jax.experimental.serialize_executable`.
 
-The bytes are machine code for this machine and these versions, with a description in Python's `pickle` format: load
-only files that you trust. `export` writes functions for other machines.
+The bytes are machine code for this kind of machine and this version of jaxlib, with a description in Python's `pickle`
+format: load only files that you trust. `export` writes functions for other machines.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAGIC = b"atled.executable.1\n"
 
 
 class LoadedProgram(Op):
-    """Placeholder for the equations of a program that exists only as compiled code."""
+    """Placeholder op for a program that exists only as compiled code."""
 
     gives_tuple = True
     types: tuple[Any, ...]
@@ -60,8 +60,8 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         raise ValueError(f"serialize: {traced.name} holds {error}, which is only valid in this process.") from None
     if traced.captured:
         raise NotImplementedError(
-            f"serialize: {traced.name} closes over {len(traced.captured)} arrays, which the compiled code "
-            f"does not contain."
+            f"serialize: {traced.name} closes over {len(traced.captured)} arrays, which are not part of the "
+            f"compiled code."
             "\n  try: pass them as arguments."
         )
     if compiled._traced._call.statics:
@@ -80,8 +80,8 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         "uses": sorted(module.uses),
     }
     head = pickle.dumps(description)
-    # An executable loaded from the disk cache cannot be serialized: the engine does not keep its code, so it is
-    # compiled again.
+    # The engine cannot serialize an executable loaded from the disk cache, because it does not keep the code; so
+    # compile the program again.
     fresh = executable.compiled_anew(ready.program, ready.where, description["committed"], ready.donated, module)
     payload = struct.pack("<Q", len(head)) + head + fresh.raw.serialize()
     return _MAGIC + hashlib.sha256(payload).digest() + payload, compiled.in_tree, compiled.out_tree
@@ -94,14 +94,14 @@ def deserialize_and_load(
     backend: Any = None,
     execution_devices: Sequence[Any] | None = None,
 ) -> Compiled:
-    """A compiled function from the results of `serialize`, on the devices with the same ids.
+    """The compiled function from the results of `serialize`, by default on the devices with the same ids.
 
     Args:
-        serialized: the bytes.
-        in_tree: the tree of the arguments.
-        out_tree: the tree of the results.
-        backend: the platform, or a client.
-        execution_devices: the devices to run on instead; their number must match.
+        serialized: the bytes that `serialize` returned.
+        in_tree: the tree structure of the arguments.
+        out_tree: the tree structure of the results.
+        backend: the platform, or a client; by default, the platform of the compiled code.
+        execution_devices: the devices to run on, as many as the code was compiled for.
 
     >>> import atled
     >>> compiled = atled.jit(lambda x: x + 1).lower(1.0).compile()
@@ -133,11 +133,11 @@ def deserialize_and_load(
 
 
 def _anything(*args: Any, **kwargs: Any) -> None:
-    """The signature of a loaded function."""
+    """Placeholder for the Python function of a loaded program: accepts any arguments."""
 
 
 def _program(said: dict[str, Any]) -> tuple[Program, Program]:
-    """The program of a loaded function, and its compiled part."""
+    """The program of a loaded function, and the program that was compiled, without unused inputs."""
     kinds = [
         [ArrayType(n, dtypes.key_dtype if d is None else d, w) for n, d, w in said[name]]
         for name in ("inputs", "outputs")
@@ -149,7 +149,7 @@ def _program(said: dict[str, Any]) -> tuple[Program, Program]:
 
 
 def _said(t: ArrayType) -> tuple[Any, ...]:
-    """A type in a picklable form; the key type, a singleton, becomes None."""
+    """A type as a picklable tuple; the key dtype, a singleton, becomes None."""
     return t.shape, None if t.kind == "k" else t.dtype, t.weak
 
 
@@ -162,7 +162,7 @@ def _shown(machine: Sequence[str]) -> str:
 
 
 def _place(where: Any) -> Any:
-    """The placement of a program, in a form that another process can read."""
+    """The placement of a program, as picklable data with device ids."""
     if not isinstance(where, MeshPlacement):
         return where.id
     mesh = where.mesh
@@ -185,10 +185,10 @@ def _place_again(said: Any, there: Sequence[Any], chosen: Sequence[Any] | None) 
         by_number = {d.id: d for d in there}
         gone = [n for n in numbers if n not in by_number]
         if gone:
-            raise ValueError(f"deserialize_and_load: it was compiled for devices {numbers}; {gone} are not available.")
+            raise ValueError(f"deserialize_and_load: code compiled for devices {numbers}; {gone} are not available.")
         devices = [by_number[n] for n in numbers]
     elif len(chosen) != len(numbers):
-        raise ValueError(f"deserialize_and_load: it was compiled for {len(numbers)} devices; got {len(chosen)}.")
+        raise ValueError(f"deserialize_and_load: code compiled for {len(numbers)} devices; got {len(chosen)}.")
     else:
         devices = list(chosen)
     if isinstance(said, int):

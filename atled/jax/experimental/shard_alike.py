@@ -17,7 +17,7 @@ __dir__ = __all__.copy
 
 
 class ShardAlike(LinearOp):
-    """Two arrays that get the same sharding."""
+    """Returns two arrays, to which the compiler gives the same sharding."""
 
     gives_tuple = True
     takes_keys = True
@@ -51,9 +51,9 @@ class ShardAlike(LinearOp):
 
 
 def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two trees of arrays; each array gets the same sharding as its counterpart.
+    """Two pytrees of arrays, unchanged; each array gets the same sharding as its counterpart in the other pytree.
 
-    The compiler derives it from the rest of the program.
+    The compiler derives the sharding from the rest of the program.
 
     >>> import atled.numpy as jnp
     >>> shard_alike(jnp.ones(2), jnp.zeros(2))[1]

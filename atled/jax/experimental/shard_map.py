@@ -14,7 +14,7 @@ __dir__ = __all__.copy
 def shard_map(
     f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True, auto: Any = frozenset()
 ) -> Callable[..., Any]:
-    """`atled.shard_map`, with the axes that the compiler splits (`auto`) rather than those that the function runs over.
+    """`atled.shard_map` with `auto`, the mesh axes left to the compiler, in place of `axis_names`.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.sharding import P

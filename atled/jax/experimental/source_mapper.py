@@ -1,7 +1,7 @@
 """Source maps from programs to Python lines, with the API of `jax.experimental.source_mapper`.
 
-A source map, in the format of browsers and editors, says where each line of generated code comes from. There is one
-for each stage: the recorded program, StableHLO, and XLA's own text before and after it is optimized.
+A source map, in the JSON format of browsers and editors, names the source of each line of generated code. Each stage
+has its own: the traced program, StableHLO, and XLA's HLO text before and after optimization.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Segment = tuple[int, ...]
 
 
 def _written(numbers: Sequence[int]) -> str:
-    """Integers in base-64 variable-length digits of five bits, the lowest first; the lowest bit is the sign."""
+    """Integers as base-64 VLQ: digits of five bits, the lowest first; the lowest bit of an integer is its sign."""
     out = []
     for n in numbers:
         rest = abs(n) << 1 | (n < 0)
@@ -52,7 +52,7 @@ def _read(text: str) -> Segment:
 
 @dataclasses.dataclass(frozen=True)
 class SourceMap:
-    """Source files, and for each generated line, segments that point into them; each is relative to the one before.
+    """Source files, and for each generated line, segments with positions in them, relative to the previous segment.
 
     >>> SourceMap(3, ["f.py"], [], [], [[(0, 0, 4, 8)], []]).to_json()
     '{"version": 3, "sources": ["f.py"], "sourcesContent": [], "names": [], "mappings": "AAIQ;"}'
@@ -79,7 +79,7 @@ class SourceMap:
 
 
 class MappingsGenerator:
-    """Builds the segments from absolute positions: column, file, source line, source column, name; all from 0.
+    """Builds segments from absolute positions: column, file, source line, source column, name; all count from 0.
 
     >>> made = MappingsGenerator()
     >>> for line in (4, 6):
@@ -99,9 +99,9 @@ class MappingsGenerator:
         self._before[0] = 0
 
     def new_segment(self, *seg: int) -> None:
-        """Record the source of the text that starts at a column."""
+        """Add a segment: the column where generated text starts, and the position of its source."""
         if not self._lines:
-            raise RuntimeError("new_segment: call new_group() first, to begin a line.")
+            raise RuntimeError("new_segment: call new_group() first to begin a line.")
         self._lines[-1].append(tuple([n - b for n, b in zip(seg, self._before)]))
         self._before[: len(seg)] = seg
 
@@ -151,10 +151,10 @@ def register_pass(pass_: Pass) -> None:
     ...     register_pass(program)
     ... except ValueError as error:
     ...     print(error)
-    register_pass: there is a stage 'jaxpr' already.
+    register_pass: the stage 'jaxpr' is already registered.
     """
     if pass_.name in _passes:
-        raise ValueError(f"register_pass: there is a stage {pass_.name!r} already.")
+        raise ValueError(f"register_pass: the stage {pass_.name!r} is already registered.")
     _passes[pass_.name] = pass_
 
 
@@ -196,7 +196,7 @@ def generate_sourcemaps(f: Callable[..., Any], passes: Sequence[Pass], **pass_kw
 
 
 def compile_with_env(f: Any, f_args: Any, f_kwargs: Any, env_flags: Any, compiler_flags: Any) -> None:
-    """Compile a function under other `config` settings, for the files that the compiler then dumps.
+    """Compile a function with the settings `env_flags` and the compiler options `compiler_flags`, such as dump flags.
 
     >>> import atled.numpy as jnp
     >>> compile_with_env(lambda x: x @ x, (jnp.eye(2),), {}, {"matmul_precision": "highest"}, {})
@@ -207,7 +207,7 @@ def compile_with_env(f: Any, f_args: Any, f_kwargs: Any, env_flags: Any, compile
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """The name of a file in maps: unchanged, since no setting shortens it.
+    """The name of a file in source maps: `file_name`, since atled has no setting that shortens it.
 
     >>> canonicalize_filename("/home/me/train.py")
     '/home/me/train.py'
@@ -219,7 +219,7 @@ def canonicalize_filename(file_name: str) -> str:
 
 
 def _mapped(text: str, places: Sequence[tuple[str, int, int] | None]) -> SourceMap:
-    """The map of a text whose lines come from these files, lines and columns, counted from 1."""
+    """The source map of a text, given the file, line and column of each of its lines, counted from 1."""
     files: dict[str, int] = {}
     generator = MappingsGenerator()
     for line, place in zip(text.split("\n"), places, strict=True):
@@ -258,7 +258,7 @@ _NAMED = re.compile(r'#loc(\d*) = loc\((?:"((?:[^"\\]|\\.)*)":(\d+):(\d+)|(?:"(?
 
 
 def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
-    """The map of a module's text, which must have its source locations, as `as_text(debug_info=True)` writes them.
+    """The source map of a module's text, which must contain locations, such as `as_text(debug_info=True)` returns.
 
     >>> import atled
     >>> text = atled.jit(lambda x: x + 1).lower(1.0).as_text(debug_info=True)
@@ -313,7 +313,7 @@ def _of_hlo(lowered: Any, **_: Any) -> SourceMapDump:
 
 
 def _of_optimized(lowered: Any, xla_compiler_flags: Any = None, **_: Any) -> SourceMapDump:
-    # an equal program from another place may already have been compiled
+    # the cache may hold an equal program with other source locations
     text = lowered.compile_anew(xla_compiler_flags).as_text()
     return SourceMapDump(_hlo_map(text), text, "hlo:optimized")
 

@@ -16,7 +16,7 @@ __dir__ = __all__.copy
 
 
 class TopologyDescription:
-    """The devices of a machine.
+    """The devices of a topology, in `devices`.
 
     >>> get_attached_topology().devices[0].platform
     'cpu'
@@ -27,7 +27,7 @@ class TopologyDescription:
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The topology of this machine.
+    """The topology of the devices attached to this machine.
 
     >>> import atled
     >>> get_attached_topology().devices == atled.devices()
@@ -40,7 +40,7 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
     """A topology by its name: `v5p:4x4x4` of the platform `tpu`, `h100 1x4x8` of `cuda`.
 
     Raises:
-        ValueError: if there is no machine of that name.
+        ValueError: if there is no topology of that name.
 
     >>> try:
     ...     get_topology_desc("v5p:3x", platform="tpu")

@@ -13,9 +13,9 @@ __dir__ = __all__.copy
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
-    """The arrays of a tree, unchanged; `kwargs` become frontend attributes of the operations that produce them.
+    """The arrays of a pytree, unchanged; `kwargs` become frontend attributes of the operations that produce them.
 
-    Attributes do not apply to derivatives, nor to function arguments, which no operation produces.
+    Attributes do not apply to derivatives or to function arguments, which no operation produces.
 
     >>> import atled, atled.numpy as jnp
     >>> f = atled.jit(lambda x: set_xla_metadata(jnp.sin(x), kind="wave"))

@@ -15,11 +15,11 @@ __all__ = [
     "get_compile_options", "get_default_device", "register_backend_cache",
 ]  # fmt: skip
 __dir__ = __all__.copy
-_caches: list[Any] = []  # names from other modules, about backends
+_caches: list[Any] = []  # registered with register_backend_cache
 
 
 def get_backend(platform: str | None = None) -> Any:
-    """The client of a platform, or of the default one.
+    """The client of a platform, by default of the default platform.
 
     >>> get_backend("cpu").platform, get_backend("cpu").device_count() > 0
     ('cpu', True)
@@ -50,7 +50,7 @@ def clear_backends() -> None:
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """The version number of the compiler, if the client of a platform reports it.
+    """The version number of XLA that a platform's client reports, or None.
 
     >>> backend_xla_version("cpu") is None
     True
@@ -59,7 +59,7 @@ def backend_xla_version(platform: str | None = None) -> int | None:
 
 
 def register_backend_cache(cache: Any, for_what: str = "") -> None:
-    """Let `clear_backends` call `cache.cache_clear()`, too.
+    """Make `clear_backends` also call `cache.cache_clear()`.
 
     >>> import functools
     >>> @functools.cache
@@ -71,7 +71,7 @@ def register_backend_cache(cache: Any, for_what: str = "") -> None:
 
 
 def clear_in_memory_compilation_cache() -> None:
-    """Drop compiled programs in memory, but not those on disk.
+    """Drop the compiled programs in memory; the disk cache is unchanged.
 
     >>> clear_in_memory_compilation_cache()
     """
@@ -87,7 +87,7 @@ def get_compile_options(
     detailed_logging: bool = True,
     backend: Any = None,
 ) -> Any:
-    """Compiler options for given numbers of replicas and partitions, on devices given as [replica, partition].
+    """Compiler options for these numbers of replicas and partitions; `device_assignment` is [replica, partition].
 
     >>> get_compile_options(1, 2).num_partitions
     2
@@ -106,7 +106,7 @@ def get_compile_options(
         grid = given[:, None] if given.ndim == 1 and num_partitions == 1 else given
         if grid.shape != (num_replicas, num_partitions):
             raise ValueError(
-                f"get_compile_options: devices must be {num_replicas} x {num_partitions}, replicas by partitions; got "
+                f"get_compile_options: device_assignment must have {num_replicas} x {num_partitions} devices; got "
                 f"{' x '.join(map(str, grid.shape))}."
             )
         numbers = [[getattr(d, "id", d) for d in row] for row in grid]

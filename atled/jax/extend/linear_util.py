@@ -1,7 +1,8 @@
 """Functions with transformations around them, with the API of `jax.extend.linear_util`.
 
-A transformation is a generator: it yields the arguments of the function inside, gets its results, and yields its own.
-One "with aux" yields (results, auxiliary output), and a second function returns the auxiliary output afterwards.
+A transformation is a generator: it yields arguments for the wrapped function, receives the function's results, and
+yields its own results. A transformation "with aux" yields (results, auxiliary output) and comes with a function that
+returns the auxiliary output afterwards.
 
 >>> @transformation
 ... def doubled(*args):
@@ -25,12 +26,12 @@ __dir__ = __all__.copy
 
 
 class StoreException(Exception):  # noqa: N818, the name is JAX's
-    """A transformation's auxiliary output was read before it ran, or set twice.
+    """Raised when a transformation's auxiliary output is read before the transformation ran, or is set twice.
 
     >>> run, more = transformation_with_aux2(lambda f, store, x: f(x), wrap_init(abs))
     >>> more()  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    StoreException: Store empty: the transformation did not run yet.
+    StoreException: Store empty: the transformation has not run yet.
     """
 
 
@@ -42,18 +43,18 @@ class Store:
         self.takes_equal = takes_equal
 
     def store(self, value: Any) -> None:
-        """Keep a value, once."""
+        """Store a value; raises if another value is stored already."""
         if self.values and self.takes_equal and self.values[0] == value:
             return
         if self.values:
-            raise StoreException("Store occupied: the transformation ran before.")
+            raise StoreException("Store occupied: the transformation ran already.")
         self.values.append(value)
 
     @property
     def val(self) -> Any:
-        """What was kept."""
+        """The stored value; raises if there is none."""
         if not self.values:
-            raise StoreException("Store empty: the transformation did not run yet.")
+            raise StoreException("Store empty: the transformation has not run yet.")
         return self.values[0]
 
     def __bool__(self) -> bool:
@@ -61,7 +62,7 @@ class Store:
 
 
 class WrappedFun:
-    """A function, its static parameters, and the transformations around it.
+    """A function with static parameters and the transformations that are applied to it.
 
     >>> wrap_init(lambda x, n: x**n, {"n": 2}).call_wrapped(3)
     9
@@ -85,7 +86,7 @@ class WrappedFun:
 
 
 def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None) -> WrappedFun:
-    """A function without transformations.
+    """A `WrappedFun` of `f` without transformations.
 
     >>> wrap_init(lambda x: x + 1).call_wrapped(2)
     3
@@ -98,7 +99,7 @@ def _around(fun: WrappedFun, call: Callable[..., Any]) -> WrappedFun:
 
 
 def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """A transformation defined by a generator.
+    """Apply a transformation, defined by a generator, to `fun`; without `fun`, return a decorator.
 
     >>> def negated(*args):
     ...     result = yield args, {}
@@ -142,7 +143,7 @@ def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = No
 
 
 def transformation2(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_args: Any) -> Any:
-    """A transformation as a function of the inner function and the arguments.
+    """Like `transformation`, with a plain function of the inner function and the arguments in place of a generator.
 
     >>> transformation2(lambda f, *args: -f(*args), wrap_init(max)).call_wrapped(1, 2)
     -2
@@ -161,8 +162,8 @@ def transformation_with_aux2(
 ) -> Any:
     """Like `transformation2`, with a `Store` as its second argument for auxiliary output.
 
-    With `use_eq_store`, the store may be filled again with a value equal to the one it holds; functions keep their
-    names, regardless of `unk_names`.
+    With `use_eq_store`, the store may be set again to an equal value. `unk_names` has no effect: functions keep their
+    names.
 
     >>> def counted(f, store, *args):
     ...     store.store(len(args))
@@ -179,8 +180,7 @@ def transformation_with_aux2(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Of two functions that read auxiliary output, call the one whose transformation ran; returns whether that is the
-    first, and the output.
+    """The auxiliary output of the one of two transformations that ran: (whether it is the first, output).
 
     >>> empty, full = Store(), Store()
     >>> full.store(3)
@@ -194,7 +194,7 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
 
 
 def cache(call: Callable[..., Any], **_: Any) -> Callable[..., Any]:
-    """A function of a wrapped function, with cached results.
+    """A version of `call`, a function of a wrapped function and arguments, that caches its results.
 
     >>> traced = cache(lambda fun, x: print("once") or fun.call_wrapped(x))
     >>> fun = wrap_init(abs)

@@ -1,8 +1,8 @@
 """User-defined primitives, with the API of `jax.extend.core.Primitive`.
 
-A primitive is a name; its rules are registered one by one: `def_impl`, `def_abstract_eval`, and the tables of
-`atled.jax.interpreters` for derivatives, batches and compilation. The ops of a primitive look up their rules there. (A
-user-defined `Op` with rules as methods is the shorter way: see CONTRIBUTING.)
+A primitive is a name with rules, registered one by one: by `def_impl`, `def_abstract_eval`, and in the tables of
+`atled.jax.interpreters` for derivatives, batching and lowering, where its ops look them up. (A user-defined `Op` with
+rules as methods takes less code: see CONTRIBUTING.)
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ lowerings: dict[tuple[Any, str | None], Rule] = {}  # by primitive and platform:
 
 
 class BatchAxis(NamedTuple):
-    """The new axis, as seen by a batching rule."""
+    """The new batch axis, an argument of batching rules."""
 
     size: int
     name: Any = None
 
 
 class Primitive(attributes.Primitive):
-    """An operation with a name, whose rules are registered after it was made.
+    """A user-defined primitive, whose rules are registered after its creation.
 
     >>> import atled, atled.numpy as jnp
     >>> double = Primitive("double")
@@ -64,7 +64,7 @@ class Primitive(attributes.Primitive):
         return impl
 
     def def_abstract_eval(self, abstract_eval: Rule) -> Rule:
-        """Define the result types, given those of the operands."""
+        """Define the rule from operand types to result types."""
         self.abstract_eval = abstract_eval
         return abstract_eval
 
@@ -85,7 +85,7 @@ class Primitive(attributes.Primitive):
 
     @property
     def has_impl(self) -> bool:
-        """Whether values are computed by a rule rather than by compiled code."""
+        """Whether `def_impl` defined an eager implementation."""
         return self.impl != self._no_impl
 
     def params_of(self, op: Any) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Primitive(attributes.Primitive):
         return self.op(tuple(params.items()))
 
     def bind(self, /, *operands: Any, **params: Any) -> Any:
-        """Compute with operands, which may be traced."""
+        """Apply the primitive to operands, which may be tracers."""
         if self.has_impl and responsible(operands) is bottom():
             return self.impl(*operands, **params)
         out = bind(self.op_of(params), *operands)
@@ -139,7 +139,7 @@ class UserOp(Op):
         return self.primitive.effects_of(*types, **dict(self.items))
 
     def on_host(self, *arrays: Any) -> Any:
-        """The results, if the operands are concrete."""
+        """The results for concrete operands, by the eager implementation."""
         return self._shaped(self.primitive.impl(*arrays, **dict(self.items)))
 
     def lower(self, build: Any, *operands: Any) -> Any:
@@ -186,7 +186,7 @@ def _to_front(x: Any, axis: int) -> Any:
 
 
 class ModuleContext(NamedTuple):
-    """The module context of a lowering rule.
+    """The module in which a lowering rule emits code, and its platform.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -211,7 +211,7 @@ class ModuleContext(NamedTuple):
 
 
 class Lowering:
-    """The equation context of a lowering rule, as in `interpreters.mlir`.
+    """The context of a lowering rule for one equation; `interpreters.mlir.LoweringRuleContext`.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -238,11 +238,11 @@ class Lowering:
 
     @property
     def module_context(self) -> ModuleContext:
-        """The module context."""
+        """The context of the module that the equation is lowered into."""
         return ModuleContext(self.build)
 
     def replace(self, **changes: Any) -> Lowering:
-        """A copy with other types or another primitive."""
+        """A copy with changed attributes, such as types or the primitive."""
         copy = Lowering(self.build, self.primitive, self.avals_in, self.avals_out)
         vars(copy).update(changes)
         return copy

@@ -17,7 +17,7 @@ __dir__ = __all__.copy
 
 
 class PRNGImpl(NamedTuple):
-    """A kind of keys."""
+    """The implementation of a kind of keys."""
 
     name: str
     key_shape: tuple[int, ...]
@@ -28,7 +28,7 @@ threefry_prng_impl = PRNGImpl("threefry2x32", (2,), "fry")
 
 
 def random_seed(seeds: Any, impl: PRNGImpl = threefry_prng_impl) -> Array:
-    """A key for each seed.
+    """An array of keys, one for each seed.
 
     >>> random_seed(np.arange(3), threefry_prng_impl).shape
     (3,)
@@ -49,7 +49,7 @@ def seed_with_impl(impl: PRNGImpl, seed: Any) -> Array:
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Array:
-    """The threefry hash of counts; the result has their shape.
+    """The threefry hash of an array of counts, with the same shape.
 
     >>> threefry_2x32((np.uint32(1), np.uint32(2)), np.arange(3, dtype="uint32")).shape
     (3,)

@@ -1,4 +1,4 @@
-"""Where traced code comes from, with the API of `jax.extend.source_info_util`."""
+"""Source locations and scope names of traced code, with the API of `jax.extend.source_info_util`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __dir__ = __all__.copy
 
 
 def current() -> Any:
-    """The line of the user's code that is running.
+    """The line of user code that is running.
 
     >>> current() is None or current().line > 0
     True
@@ -49,9 +49,9 @@ def new_source_info() -> SourceInfo:
 
 @contextlib.contextmanager
 def user_context(traceback: SourceInfo | None, *, name_stack: NameStack | None = None) -> Iterator[None]:
-    """A `with` block in which recorded equations get the source location of another equation, and these scopes.
+    """A `with` block in which recorded equations get the given source location and scope names.
 
-    For custom interpreters that transform equations.
+    Intended for custom interpreters that transform equations.
 
     >>> import atled, atled.numpy as jnp
     >>> (equation,) = atled.jax.make_jaxpr(jnp.sin)(1.0).eqns
@@ -74,7 +74,7 @@ def user_context(traceback: SourceInfo | None, *, name_stack: NameStack | None =
 
 
 def register_exclusion(path: str) -> None:
-    """Treat the files under a path as library code, which messages do not name.
+    """Treat the files under a path as library code: messages name no lines in them.
 
     >>> register_exclusion("/nowhere/my_library")
     """
@@ -82,7 +82,7 @@ def register_exclusion(path: str) -> None:
 
 
 class NameStack(NamedTuple):
-    """The names of scopes and transformations, the outermost first; those of transformations end with `(`.
+    """The names of scopes and transformations, the outermost first; names of transformations end with `(`.
 
     >>> str(NameStack().extend("model").extend("layer")), str(NameStack().transform("vmap").extend("layer"))
     ('model/layer', 'vmap(layer)')
@@ -95,7 +95,7 @@ class NameStack(NamedTuple):
         return NameStack((*self.stack, name))
 
     def transform(self, name: str) -> NameStack:
-        """The names with that of a transformation, in whose parentheses those that follow are written."""
+        """The name stack with a transformation, which is printed with the names after it in parentheses."""
         return self.extend(f"{name}(")
 
     def __add__(self, other: Any) -> NameStack:
@@ -112,7 +112,7 @@ class NameStack(NamedTuple):
 
 
 def new_name_stack(name: str = "") -> NameStack:
-    """An empty name stack, or one with one name.
+    """An empty name stack, or a name stack with one name.
 
     >>> len(new_name_stack()), len(new_name_stack("model"))
     (0, 1)
@@ -158,7 +158,7 @@ def extend_name_stack(name: str) -> Iterator[NameStack]:
 
 @contextlib.contextmanager
 def transform_name_stack(name: str) -> Iterator[NameStack]:
-    """A `with` block in which a transformation is active: scopes inside are written in its parentheses.
+    """A `with` block with one more transformation name, which prints inner scopes in parentheses.
 
     >>> with extend_name_stack("model"), transform_name_stack("mine"), extend_name_stack("layer") as names:
     ...     str(names)

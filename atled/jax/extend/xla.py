@@ -1,4 +1,4 @@
-"""Functions that change modules while they are compiled, with the API of `jax.extend.xla`."""
+"""Registration of functions that change HLO modules during compilation, with the API of `jax.extend.xla`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __dir__ = __all__.copy
 
 
 class PipelineStage(enum.Enum):
-    """When the function is called: before or after operations are scheduled.
+    """The stage at which a module transformation runs: before or after XLA schedules operations.
 
     >>> [stage.name for stage in PipelineStage]
     ['PRE_SCHEDULER', 'POST_SCHEDULER']
@@ -30,9 +30,9 @@ def register_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> None:
-    """Register a function from each compiled module, the bytes of an `HloModuleProto`, to new bytes or None.
+    """Register a module transformation: maps the bytes of an `HloModuleProto` to new bytes or, for no change, None.
 
-    Several functions of one stage are called in the order of their registration. While a function is registered,
+    The compiler calls the functions of a stage in the order of their registration. While any function is registered,
     compiled programs are not cached on disk.
 
     >>> import atled
@@ -50,7 +50,7 @@ def register_hlo_module_transformation(
 def clear_hlo_module_transformation(
     name: str, stage: PipelineStage = PipelineStage.PRE_SCHEDULER, platforms: Sequence[str] | str | None = None
 ) -> bool:
-    """Unregister a function; returns whether there was one of that name.
+    """Unregister a module transformation; returns whether it was registered.
 
     >>> register_hlo_module_transformation(lambda module: None, name="look")
     >>> clear_hlo_module_transformation("look"), clear_hlo_module_transformation("look")
@@ -68,5 +68,5 @@ def _is_cpu(where: str, stage: PipelineStage, platforms: Sequence[str] | str | N
         raise TypeError(f"{where}: stage must be a PipelineStage; got {stage!r}.")
     named = ["cpu"] if platforms is None else [platforms] if isinstance(platforms, str) else list(platforms)
     if any([p != "cpu" for p in named]):
-        raise NotImplementedError(f"{where}: only modules for cpu are supported; got {named}.")
+        raise NotImplementedError(f"{where}: only the platform cpu is supported; got {named}.")
     return bool(named)

@@ -1,4 +1,4 @@
-"""The modules of `jax.interpreters`, in which rules of user-defined primitives are registered."""
+"""The modules of `jax.interpreters`, which register the rules of user-defined primitives."""
 
 from atled.core import lazy_imports
 

@@ -24,7 +24,7 @@ __dir__ = __all__.copy
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """A tangent as an array, also if it is a symbolic zero.
+    """A tangent as an array: zeros for a symbolic zero.
 
     >>> instantiate_zeros(Zero(type_of(1.0)))
     Array(0., dtype=float32)
@@ -33,7 +33,7 @@ def instantiate_zeros(tangent: Any) -> Any:
 
 
 def is_undefined_primal(x: object) -> bool:
-    """Whether a value represents a linear operand.
+    """Whether a value is a placeholder for a linear operand of a transpose rule.
 
     >>> is_undefined_primal(UndefinedPrimal(type_of(1.0))), is_undefined_primal(1.0)
     (True, False)
@@ -42,7 +42,7 @@ def is_undefined_primal(x: object) -> bool:
 
 
 def zeros_like_aval(aval: ArrayType) -> Any:
-    """Zeros of a type.
+    """An array of zeros with the given type.
 
     >>> import atled.numpy as jnp
     >>> zeros_like_aval(type_of(jnp.array([1, 2])))
@@ -52,7 +52,7 @@ def zeros_like_aval(aval: ArrayType) -> Any:
 
 
 def add_jaxvals(x: Any, y: Any) -> Any:
-    """The sum of two tangents.
+    """The sum of two tangents, which must be arrays.
 
     >>> import atled.numpy as jnp
     >>> add_jaxvals(jnp.array([1, 2]), jnp.array([10, 20]))
@@ -62,7 +62,7 @@ def add_jaxvals(x: Any, y: Any) -> Any:
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents, of which each may be a symbolic zero.
+    """The sum of two tangents; either may be a symbolic zero.
 
     >>> add_tangents(Zero(type_of(1.0)), 2.0)
     2.0
@@ -73,7 +73,7 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 
 def get_primitive_transpose(p: Any) -> Callable[..., Any]:
-    """The rule that was registered for a primitive.
+    """The transpose rule of a primitive.
 
     >>> from atled.jax.extend.core import Primitive
     >>> triple = Primitive("triple")
@@ -94,7 +94,7 @@ def _sum(primitive: Any, out: Any, terms: Sequence[Any]) -> Any:
 
 
 def defjvp(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
-    """Register, for each operand, a function of its tangent and all operands; the terms are added.
+    """Register a function of the tangent and all operands for each operand; the result's tangent is their sum.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -114,7 +114,7 @@ def defjvp(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def defjvp2(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
-    """Like `defjvp`, for functions of the tangent, the result and all operands.
+    """Like `defjvp`, with functions of the tangent, the result and all operands.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.jax.extend.core import Primitive
@@ -134,7 +134,7 @@ def defjvp2(primitive: Any, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def deflinear2(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
-    """Declare that a primitive is linear in all operands, and how it is transposed, given cotangent and operands.
+    """Declare a primitive linear in all operands; its transpose rule takes the cotangent and the operands.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -157,7 +157,7 @@ def deflinear2(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
 
 
 def deflinear(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
-    """Like `deflinear2`, for a function of the cotangent alone.
+    """Like `deflinear2`, with a transpose rule that takes only the cotangent.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -171,7 +171,7 @@ def deflinear(primitive: Any, transpose_rule: Callable[..., Any]) -> None:
 
 
 def defbilinear(prim: Any, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]) -> None:
-    """Declare that a primitive is linear in each of two operands, and how it is transposed by each.
+    """Declare a primitive linear in each of its two operands, with a transpose rule for each.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive

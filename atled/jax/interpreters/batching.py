@@ -1,4 +1,4 @@
-"""Batches of user-defined primitives, with the API of `jax.interpreters.batching`."""
+"""Batching rules of user-defined primitives, with the API of `jax.interpreters.batching`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ not_mapped = None
 
 
 class _Table:
-    """Batching rules, by primitive, kept in the form of `fancy_primitive_batchers`."""
+    """A table of batching rules by primitive; `fitted` converts rules to the form of `fancy_primitive_batchers`."""
 
     def __init__(self, fitted: Callable[[Callable[..., Any]], Callable[..., Any]], words: str) -> None:
         self.fitted, self.__doc__ = fitted, words
@@ -36,11 +36,11 @@ class _Table:
 
 primitive_batchers = _Table(
     lambda rule: lambda axis, args, dims, /, **params: rule(args, dims, **params),
-    "Batching rules, by primitive: `rule(values, axes, **params)` gives the result and its batch axis, or None.",
+    "Batching rules by primitive: `rule(values, axes, **params)` returns the result and its batch axis or None.",
 )
 axis_primitive_batchers = _Table(
     lambda rule: lambda axis, args, dims, /, **params: rule(axis.size, axis.name, None, args, dims, **params),
-    "Batching rules, by primitive: `rule(size, name, kind, values, axes, **params)`; `kind` is None.",
+    "Batching rules by primitive: `rule(size, name, kind, values, axes, **params)`; `kind` is None.",
 )
 
 
@@ -55,7 +55,7 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """A value with the batch as its first axis.
+    """A value with its batch axis moved to the front; without a batch axis, repeated `size` times.
 
     >>> import atled.numpy as jnp
     >>> bdim_at_front(jnp.ones((2, 3)), 1, 3).shape
@@ -65,7 +65,7 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 
 
 def defvectorized(prim: Any) -> None:
-    """Declare that a primitive with one batched operand also works with an additional leading axis.
+    """Declare that a primitive also accepts operands with an additional batch axis, the same for all operands.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.jax.extend.core import Primitive
@@ -78,14 +78,14 @@ def defvectorized(prim: Any) -> None:
 
     def rule(args: Any, dims: Any, /, **params: Any) -> tuple[Any, Any]:
         if len({d for d in dims if d is not None}) > 1 or any(d is None for d in dims):
-            raise NotImplementedError(f"{prim}: a vectorized rule needs operands with the batch on one axis.")
+            raise NotImplementedError(f"{prim}: a vectorized rule needs all operands batched along the same axis.")
         return prim.bind(*args, **params), dims[0]
 
     primitive_batchers[prim] = rule
 
 
 def defbroadcasting(prim: Any) -> None:
-    """Declare that a primitive works on each element, so operands are broadcast to a common shape.
+    """Declare a primitive elementwise: its batching rule broadcasts the operands to a common shape.
 
     >>> import atled, atled.numpy as jnp
     >>> from atled.jax.extend.core import Primitive

@@ -78,7 +78,7 @@ __all__ = [
     "token_type",
 ]  # fmt: skip
 __dir__ = __all__.copy
-DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3  # of StableHLO's channels
+DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3  # types of StableHLO channels
 LoweringRule = Callable[..., Any]
 MeshAxisName = Any
 Token = Value = ir.Value
@@ -88,7 +88,7 @@ token_type = hlo.TokenType.get
 def register_lowering(
     prim: Any, rule: Callable[..., Any], platform: str | None = None, inline: bool = True, cacheable: bool = True
 ) -> Callable[..., Any]:
-    """Register the lowering of a primitive, for one platform or for all.
+    """Register the lowering rule of a primitive for one platform, or for all.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -104,7 +104,7 @@ def register_lowering(
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., Any]:
-    """A lowering rule made from a traced function.
+    """A lowering rule that traces a function and emits its program.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -126,7 +126,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
 
 
 def dtype_to_ir_type(dtype: Any) -> Any:
-    """The type of an element.
+    """The MLIR element type of a dtype.
 
     >>> print(dtype_to_ir_type("float32"))
     f32
@@ -135,7 +135,7 @@ def dtype_to_ir_type(dtype: Any) -> Any:
 
 
 def aval_to_ir_type(ctx: Any, aval: Any = None) -> Any:
-    """The type of an array. The module that it is for, `ctx`, may be left out.
+    """The MLIR type of an array. The first argument, the module context, may be omitted.
 
     >>> print(aval_to_ir_type(ArrayType((2, 3), np.dtype("float32"))))
     tensor<2x3xf32>
@@ -150,12 +150,12 @@ def _array_type(aval: ArrayType) -> Any:
         return mlir_attributes.module_type(aval)
 
 
-# By class of type: a function that returns the MLIR type of its values.
+# By class of type: functions from a type to its MLIR type.
 ir_type_handlers: dict[type, Callable[..., Any]] = {ArrayType: _array_type}
 
 
 def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
-    """The MLIR types that represent an array: always one.
+    """The MLIR types of an array, as a tuple with one element.
 
     >>> print(*aval_to_ir_types(None, ArrayType((2, 3), np.dtype("float32"))))
     tensor<2x3xf32>
@@ -164,7 +164,7 @@ def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
 
 
 def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
-    """A constant, as a value of the module that is being built. The constant has the type of the value.
+    """Emit a constant with the type of `val` and return its MLIR value.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -189,7 +189,7 @@ _constant_handlers: dict[type, ConstantHandler] = {}
 
 
 def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
-    """Register how `ir_constant` writes values of a class: a function of the value and the requested type or None.
+    """Register the function by which `ir_constant` emits values of a class: takes the value and `aval`, or None.
 
     >>> import atled, fractions
     >>> from atled.jax.extend.core import Primitive
@@ -204,7 +204,7 @@ def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[Any, ...]:
-    """The MLIR values that represent a constant: always one.
+    """The MLIR values of a constant, as a tuple with one element.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -218,9 +218,9 @@ def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> t
 
 
 def ir_attribute(val: Any) -> Any:
-    """A number, a string, an array or a sequence of these as an attribute; Python's integers have 64 bits.
+    """A number, a string, an array or a sequence of these as an MLIR attribute; Python integers have 64 bits.
 
-    >>> with attributes.context:
+    >>> with mlir_attributes.context:
     ...     print(ir_attribute(np.int32(3)), ir_attribute("a"), ir_attribute([True]))
     3 : i32 "a" [true]
     """
@@ -228,7 +228,7 @@ def ir_attribute(val: Any) -> Any:
 
 
 def shape_tensor(ctx: Any, sizes: Any) -> Any:
-    """Lengths as a value of the module: a vector of 32-bit integers.
+    """Emit a shape as a constant vector of 32-bit integers and return its MLIR value.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -242,7 +242,7 @@ def shape_tensor(ctx: Any, sizes: Any) -> Any:
 
 
 def dense_int_array(xs: Any) -> Any:
-    """Integers as an attribute.
+    """Integers as a dense array attribute of 64-bit integers.
 
     >>> with make_ir_context():
     ...     print(dense_int_array([1, 2]))
@@ -252,7 +252,7 @@ def dense_int_array(xs: Any) -> Any:
 
 
 def dense_int_elements(xs: Any) -> Any:
-    """Integers as an attribute that is a tensor.
+    """Integers as a dense elements attribute, a tensor of 64-bit integers.
 
     >>> with make_ir_context():
     ...     print(dense_int_elements([1, 2]))
@@ -282,7 +282,7 @@ def i64_attr(i: int) -> Any:
 
 
 def flatten_ir_values(xs: Any) -> list[Any]:
-    """Values and tuples of values as one list.
+    """Flatten values and tuples of values to one list.
 
     >>> flatten_ir_values([1, (2, 3)])
     [1, 2, 3]
@@ -313,7 +313,7 @@ def module_to_bytecode(module: Any) -> bytes:
 
 
 def core_call_lowering(ctx: Any, *args: Any, name: str, backend: Any = None, call_jaxpr: Any) -> list[Any]:
-    """A rule that inlines the program of a call.
+    """A lowering rule that inlines the called program.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -342,9 +342,9 @@ def emit_python_callback(
     partitioned: bool = False,
     sharding: Any = None,
 ) -> tuple[list[Any], Any, Any]:
-    """Emit a call of a Python function from NumPy arrays to a sequence of them, and return its values.
+    """Emit a call of a Python function from NumPy arrays to a sequence of NumPy arrays; returns (values, token, None).
 
-    A callback with an effect is ordered after all earlier ones; `token` is returned unchanged and has no effect.
+    A callback with a side effect runs after all earlier ones. `token` is returned unchanged.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -375,7 +375,7 @@ def jaxpr_subcomp(
     const_lowering: Any = None,
     outer_traceback: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Emit the equations of a program at the insertion point, and return its values; tokens are unchanged.
+    """Emit the equations of a program at the insertion point; returns (values, `tokens` unchanged).
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -404,9 +404,9 @@ def make_ir_context() -> Any:
 
 
 def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:
-    """Copy all functions of one module into another, as private ones; returns the new name of `main`.
+    """Copy all functions of one module into another as private functions; returns the new name of `main`.
 
-    The new name is `sym_name`, with a number if that name is taken. Nothing in `dst_module` is renamed.
+    The new name is `sym_name`, with a number if that name exists already. Nothing in `dst_module` is renamed.
 
     >>> import atled
     >>> one, other = (atled.jit(f).lower(1.0).compiler_ir() for f in (lambda x: x + 1, lambda x: x * 2))

@@ -1,4 +1,4 @@
-"""Whole programs as MLIR modules and functions: names of `jax.interpreters.mlir`, which hands them on."""
+"""Lowering of whole programs to MLIR modules and functions; `atled.jax.interpreters.mlir` exports these names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rule = Callable[..., Any]
 
 @dataclasses.dataclass(frozen=True)
 class ShardingContext:
-    """How many devices a module is for.
+    """The number of devices of a module that the compiler partitions.
 
     >>> ShardingContext(4).num_devices
     4
@@ -33,7 +33,7 @@ class ShardingContext:
 
 @dataclasses.dataclass(frozen=True)
 class SPMDAxisContext:
-    """The mesh whose axes the collectives of a program refer to: the program is what each of its devices runs.
+    """The mesh of a program that each device runs; the program's collectives refer to the mesh axes.
 
     >>> from atled.sharding import AbstractMesh
     >>> SPMDAxisContext(AbstractMesh((4,), ("x",))).mesh.shape
@@ -49,7 +49,7 @@ AxisContext = ShardingContext | SPMDAxisContext
 
 @dataclasses.dataclass(frozen=True)
 class LoweringParameters:
-    """What lowering depends on: rules that replace those of primitives. The other fields have no effect.
+    """Parameters of lowering: `override_lowering_rules` replaces rules of primitives; other fields have no effect.
 
     >>> LoweringParameters().override_lowering_rules is None
     True
@@ -63,7 +63,7 @@ class LoweringParameters:
 
 
 class LoweringResult(NamedTuple):
-    """A module, and the Python functions that it calls, by number.
+    """A module, and the list of Python functions that it calls by index.
 
     >>> LoweringResult(None, [], [], None).host_callbacks
     []
@@ -76,7 +76,7 @@ class LoweringResult(NamedTuple):
 
 
 class _Overridden(Op):
-    """An op that is lowered by another rule."""
+    """An op with another lowering rule."""
 
     op: Op
     rule: Rule
@@ -114,7 +114,7 @@ def lower_jaxpr_to_module(
     arg_names: Sequence[str] | None = None,
     **_: Any,
 ) -> LoweringResult:
-    """The StableHLO module of a program, for one platform. Parameters of JAX that are not listed have no effect.
+    """The StableHLO module of a program for one platform. Further parameters of JAX are accepted and ignored.
 
     >>> import atled
     >>> program = atled.jax.make_jaxpr(lambda x: x + 1)(1.0)
@@ -146,9 +146,9 @@ def lower_jaxpr_to_fun(
     in_avals: Sequence[ArrayType] | None = None,
     **_: Any,
 ) -> Any:
-    """A function of a program, in the module that a lowering rule is for; its name gets a number if it is taken.
+    """Emit a program as a function in the module of a lowering rule, and return the function.
 
-    Parameters of JAX that are not listed have no effect.
+    The function's name gets a number if it exists already. Further parameters of JAX are accepted and ignored.
 
     >>> import atled
     >>> from atled.jax.extend.core import Primitive
@@ -166,7 +166,7 @@ def lower_jaxpr_to_fun(
     program = _closed(jaxpr, name)
     if effects or effects_of(program):
         raise NotImplementedError(
-            "lower_jaxpr_to_fun: effects keep their order only in the function of the rule; use jaxpr_subcomp there."
+            "lower_jaxpr_to_fun: effects keep their order only in the function of the rule; use jaxpr_subcomp instead."
         )
     module = ctx.build.module
     symbol = module.fresh_name(name)
@@ -175,7 +175,7 @@ def lower_jaxpr_to_fun(
 
 
 def _closed(program: Program, name: str, rules: Sequence[tuple[Any, Rule]] = (), names: Sequence[str] = ()) -> Program:
-    """The program under another name, with its constants in it, and other rules for some primitives."""
+    """The program with another name, its constants inlined, and other lowering rules for some primitives."""
     if program.consts:
         consts, whole = program.consts, program
         program = record_closed(lambda *xs: evaluate(whole, [*consts, *xs]), whole.input_types[len(consts) :], name)
@@ -200,7 +200,7 @@ def _with_rules(program: Program, rules: dict[Any, Rule]) -> Program:
 
 
 def _aliases(program: Program, donated: Sequence[bool]) -> list[int | None]:
-    """For each donated input, an output of its type that may take its memory; each output serves one."""
+    """For each donated input, the index of an output of the same type that may reuse its buffer, or None."""
     free = list(enumerate(program.output_types))
     found: list[int | None] = []
     for t, is_donated in zip(program.input_types, donated, strict=True):
@@ -210,7 +210,7 @@ def _aliases(program: Program, donated: Sequence[bool]) -> list[int | None]:
 
 
 def _spread(program: Program, ins: Sequence[NamedSharding | None], outs: Sequence[NamedSharding | None]) -> Any:
-    """The placement over the mesh of some shardings, None without any; inputs without one are replicated."""
+    """The placement on the mesh of these shardings, or None without any; inputs without a sharding are replicated."""
     mesh = next((s.mesh for s in (*ins, *outs) if s is not None), None)
     if mesh is None:
         return None

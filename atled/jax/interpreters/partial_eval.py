@@ -25,7 +25,7 @@ __dir__ = __all__.copy
 
 
 class PartialVal(tuple):
-    """A value that is known, (None, value), or of which the type is known, (type, None).
+    """A known value, (None, value), or an unknown value of a known type, (type, None).
 
     >>> PartialVal.known(3).is_known(), PartialVal.unknown(type_of(1.0)).is_known()
     (True, False)
@@ -35,29 +35,29 @@ class PartialVal(tuple):
 
     @classmethod
     def known(cls, const: Any) -> PartialVal:
-        """A concrete value."""
+        """A known value."""
         return cls((None, const))
 
     @classmethod
     def unknown(cls, aval: Any) -> PartialVal:
-        """A value of which only the type is known."""
+        """An unknown value of the type `aval`."""
         return cls((aval, None))
 
     def is_known(self) -> bool:
-        """Whether the value is concrete."""
+        """Whether the value is known."""
         return self[0] is None
 
     def get_known(self) -> Any:
-        """The value, or None."""
+        """The value, or None if it is unknown."""
         return self[1] if self.is_known() else None
 
     def get_aval(self) -> Any:
-        """The type."""
+        """The type of the value."""
         return type_of(self[1]) if self.is_known() else self[0]
 
 
 class _Unknowns(Recorder):
-    """Records ops that depend on unknown values; the rest is evaluated."""
+    """Records ops that depend on unknown values and evaluates the others."""
 
     __slots__ = ()
 
@@ -70,10 +70,10 @@ class _Unknowns(Recorder):
 def trace_to_jaxpr_nounits(
     fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Program, list[PartialVal], list[Any]]:
-    """Run the ops that depend only on known arguments, and record the rest.
+    """Run the ops of a function that depend only on known arguments, and record the others.
 
-    Returns the program from unknown arguments to unknown results, the results, and the values of the program's first
-    inputs.
+    Returns the program from unknown arguments to unknown results, the results as `PartialVal`s, and the values of the
+    program's first inputs.
 
     >>> from atled.jax.extend.linear_util import wrap_init
     >>> f = wrap_init(lambda x, y: [x + 1, x * y])
@@ -101,7 +101,7 @@ def trace_to_jaxpr_nounits(
 
 
 def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **_: Any) -> tuple[Program, list[Any], list[Any]]:
-    """The program of a function of unknown values, the types of its results, and its constants.
+    """The program of a function whose arguments are all unknown, the types of its results, and its constants.
 
     >>> import atled
     >>> from atled.jax.extend.linear_util import wrap_init
@@ -115,7 +115,7 @@ def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **_: Any) -> tuple
 
 
 def _pruned(program: Program, keep: Sequence[bool]) -> Program:
-    """The program with some of its outputs, and of its equations what these need, by the rules of `dce_rules`."""
+    """The program with the outputs `keep` and the equations that they need, reduced by the rules in `dce_rules`."""
     outputs = kept(keep, program.outputs)
     needed = {v for v in outputs if type(v) is Var}
     equations: list[Equation] = []
@@ -135,9 +135,9 @@ def _pruned(program: Program, keep: Sequence[bool]) -> Program:
 def dce_jaxpr_consts(
     jaxpr: Program, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Program, list[bool], list[bool]]:
-    """A program reduced to some results and their dependencies; which constants and arguments are left.
+    """The program without unused results and their equations, and which constants and arguments remain.
 
-    Arguments selected by `instantiate` are kept even if unused.
+    Arguments selected by `instantiate` remain even if unused.
 
     >>> import atled
     >>> both = atled.jax.make_jaxpr(lambda x, y: (x + 1, x * y))(1.0, 2.0)
@@ -155,7 +155,7 @@ def dce_jaxpr_consts(
 def _left(
     jaxpr: Program, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool]
 ) -> tuple[Program, list[bool]]:
-    """The program with fewer equations, and which of its inputs are still needed or asked for."""
+    """The program without unused equations, and which of its inputs are used or selected by `instantiate`."""
     few = _pruned(jaxpr, used_outputs)
     needed = set(used(few)[1])
     count = len(jaxpr.consts)
@@ -172,7 +172,7 @@ def _with_inputs(program: Program, is_left: Sequence[bool]) -> Program:
 def dce_jaxpr(
     jaxpr: Program, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Program, list[bool]]:
-    """A program reduced to some results and their dependencies; which arguments are left. Constants are kept.
+    """The program without unused results and their equations, and which arguments remain. Constants remain.
 
     >>> import atled
     >>> both = atled.jax.make_jaxpr(lambda x, y: (x + 1, x * y))(1.0, 2.0)
@@ -187,7 +187,7 @@ def dce_jaxpr(
 
 
 def dce_jaxpr_call_rule(used_outputs: Sequence[bool], eqn: Equation) -> tuple[list[bool], Equation | None]:
-    """A rule for equations that call a program, their parameter `jaxpr` or `call_jaxpr`: it loses what is not used.
+    """A dead code elimination rule that removes unused parts of a called program, `jaxpr` or `call_jaxpr`.
 
     >>> import atled
     >>> call = atled.jax.make_jaxpr(lambda x, y: atled.jit(lambda x, y: (x + 1, x * y))(x, y))(1.0, 2.0).eqns[0]
@@ -206,10 +206,10 @@ def dce_jaxpr_call_rule(used_outputs: Sequence[bool], eqn: Equation) -> tuple[li
     return is_left, Equation(primitive.op_of({**params, name: few}), operands, results, eqn.source)
 
 
-dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule  # one class is both kinds of programs
+dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule  # one class is both Jaxpr and ClosedJaxpr
 
-# By primitive: a function of which results are used and an equation, which returns which operands are left, and what
-# is left of the equation, or None.
+# Dead code elimination rules by primitive: `rule(used_results, equation)` returns a bool for each operand, whether it
+# is used, and the reduced equation, or None if it is removed.
 dce_rules: dict[Any, Callable[[list[bool], Equation], tuple[Sequence[bool], Equation | None]]] = {
     primitive_of(Call): dce_jaxpr_call_rule
 }

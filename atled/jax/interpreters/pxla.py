@@ -1,4 +1,4 @@
-"""Options of the compiler for programs over several devices, with the API of `jax.interpreters.pxla`."""
+"""Compiler options for programs on several devices, with the API of `jax.interpreters.pxla`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def create_compile_options(
     np_dev: Any,
     compiler_options: dict[str, Any],
 ) -> Any:
-    """Options for a program that is split over devices, an array of any shape.
+    """Options for a program that is partitioned over `np_dev`, an array of devices of any shape.
 
-    `allow_prop_to_inputs` and `allow_prop_to_outputs` say for which arguments and results the partitioner may choose
-    the sharding.
+    The partitioner may choose the shardings of the arguments selected by `allow_prop_to_inputs` and of the results
+    selected by `allow_prop_to_outputs`.
 
     >>> import atled
     >>> create_compile_options(None, False, [False], [True], None, np.array(atled.devices()[:1]), {}).num_partitions

@@ -15,7 +15,7 @@ Backend = xla_client.Client
 
 
 def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
-    """Compile a single primitive, and run it.
+    """Compile a single primitive and run it on `args`.
 
     >>> from atled.jax.extend.core.primitives import sin_p
     >>> apply_primitive(sin_p, 0.0)

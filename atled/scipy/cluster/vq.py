@@ -1,4 +1,4 @@
-"""Vector quantization: assigns each observation to its closest code."""
+"""SciPy's vector quantization `vq`, which assigns each observation to its closest code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
     x, y = cast(x, work), cast(y, work)
     squares = jnp.sum(jnp.abs(x[:, None] - y[None]) ** 2, axis=-1)
     code = jnp.argmin(squares, axis=-1)
-    # only the distance to the chosen code, so that derivatives do not involve the others
+    # the distance to the chosen code alone: derivatives do not involve the other codes
     return code, cast(jnp.linalg.norm(x - y[code], axis=-1), dtypes.real_part(s.dtype))
 
 

@@ -1,7 +1,7 @@
-"""Iterative solvers of A x = b, for A given as a matrix or as a function, and x and b any pytrees of arrays.
+"""Iterative solvers of A x = b, where A is a matrix or a function, and x and b are pytrees of arrays.
 
-Derivatives are solves of the same kind, with A or its transpose, and do not go through the iterations: they are as
-accurate as the solutions.
+Derivatives solve equations with A or its transpose instead of differentiating the iterations: they are as accurate as
+the solutions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Operator = Callable[[Any], Any]
 
 
 def _dot(x: Any, y: Any) -> Any:
-    """The scalar product of two trees, the first of them conjugated."""
+    """The inner product of two pytrees, of which the first is conjugated."""
     parts = [jnp.vdot(a, b, precision="highest") for a, b in zip(tree.leaves(x), tree.leaves(y), strict=True)]
     return sum(parts[1:], parts[0])
 
@@ -61,7 +61,7 @@ def _ratio(x: Any, y: Any) -> Any:
 
 
 def _operator(name: str, what: str, f: Any) -> tuple[Operator, Operator]:
-    """A linear function, and its transpose if known."""
+    """An argument as a linear function, and its transpose; raises unless it is a square matrix, a function or None."""
     if f is None:
         return (lambda x: x), (lambda x: x)
     if isinstance(f, (Array, np.ndarray)):
@@ -93,7 +93,7 @@ def _solution(
     b = tree.map(_inexact, b)
     x0 = tree.map(jnp.zeros_like, b) if x0 is None else x0
     if tree.structure(x0) != tree.structure(b):
-        raise ValueError(f"{name}: x0 must be a tree like b, {tree.structure(b)}; got {tree.structure(x0)}.")
+        raise ValueError(f"{name}: x0 must have the structure of b, {tree.structure(b)}; got {tree.structure(x0)}.")
     shapes = [[np.shape(v) for v in tree.leaves(x)] for x in (x0, b)]
     if shapes[0] != shapes[1]:
         raise ValueError(f"{name}: x0 must have the shapes of b, {shapes[1]}; got {shapes[0]}.")
@@ -105,7 +105,7 @@ def _solution(
         real = dtypes.real_part(type_of(_dot(right, right)).dtype)
         least = jnp.maximum(cast(tol, real) * jnp.sqrt(_real_dot(right, right)), cast(atol, real))
         x, r = iterate(matvec, right, start, least, steps, better)
-        is_nan = jnp.isnan(_real_dot(r, r))  # a NaN also ends the iterations
+        is_nan = jnp.isnan(_real_dot(r, r))  # NaN compares false, which ended the iterations
         return tree.map(lambda v: jnp.where(is_nan, cast(np.nan, type_of(v).dtype), v), x)
 
     return custom_linear_solve(
@@ -154,7 +154,7 @@ def cg(
 
 
 def _iterate_bicgstab(matvec: Operator, b: Any, x: Any, least: Any, steps: Any, improve: Operator) -> Any:
-    """H. A. van der Vorst, Bi-CGSTAB (1992)."""
+    """The solution and its residual by H. A. van der Vorst, Bi-CGSTAB (1992)."""
     first = _less(b, matvec(x))
     one = jnp.ones_like(_dot(first, first))
 
@@ -188,7 +188,7 @@ def bicgstab(
     A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0, maxiter: int | None = None,  # noqa: N803
     M: Any = None,  # noqa: N803
 ) -> tuple[Any, None]:  # fmt: skip
-    """x with A x = b for any A, by stabilized biconjugate gradients; the second result is None.
+    """x with A x = b for any invertible A, by stabilized biconjugate gradients; the second result is None.
 
     Arguments are those of `cg`.
 
@@ -202,12 +202,12 @@ def bicgstab(
 
 
 def _combined(weights: Any, basis: Any) -> Any:
-    """The weighted sum of basis vectors, which are on a leading axis."""
+    """The weighted sum of basis vectors, which are stacked on a leading axis."""
     return tree.map(lambda v: jnp.tensordot(cast(weights, type_of(v).dtype), v, 1, precision="highest"), basis)
 
 
 def _products(basis: Any, x: Any) -> Any:
-    """The scalar products of x with the vectors of a basis."""
+    """The inner products of the vectors of a basis with x."""
     parts = []
     for v, y in zip(tree.leaves(basis), tree.leaves(x), strict=True):
         rows = jnp.reshape(v, (type_of(v).shape[0], -1))
@@ -220,7 +220,7 @@ def _put(x: Any, value: Any, at: Any) -> Any:
 
 
 def _rotated(column: Any, turns: Any, i: Any) -> Any:
-    """A column with the i-th rotation applied to its elements i and i + 1."""
+    """A column with Givens rotation i applied to its elements i and i + 1."""
     c, s = turns[i, 0], turns[i, 1]
     high, low = column[i], column[i + 1]
     return column.at[i].set(jnp.conj(c) * high + jnp.conj(s) * low).at[i + 1].set(c * low - s * high)
@@ -243,7 +243,7 @@ def _cycle(matvec: Operator, improve: Operator, r: Any, size: Any, least: Any, c
         image = matvec(improve(tree.map(lambda v: v[k], basis)))
         length = jnp.sqrt(_real_dot(image, image))
         column = jnp.zeros(count + 1, dtype)
-        for _ in range(2):  # orthogonalized twice: once is not enough if A v is almost in the span of the basis
+        for _ in range(2):  # twice: once is inaccurate if A v is almost in the span of the basis
             shares = cast(_products(basis, image), dtype)
             image, column = _less(image, _combined(shares, basis)), column + shares
         rest = jnp.sqrt(_real_dot(image, image))
@@ -264,7 +264,7 @@ def _cycle(matvec: Operator, improve: Operator, r: Any, size: Any, least: Any, c
     state = (0, size, basis, jnp.eye(count, dtype=dtype), jnp.zeros((count, 2), dtype), right)
     k, _, basis, columns, _, right = while_loop(goes_on, step, state)
     rhs = jnp.where(np.arange(count) < k, right[:count], jnp.zeros((), dtype))
-    diagonal = jnp.diagonal(columns)  # zero for singular A
+    diagonal = jnp.diagonal(columns)  # may be zero if A is singular
     columns = jnp.where(np.eye(count, dtype=bool) & (diagonal == 0), jnp.ones((), dtype), columns)
     rhs = jnp.where(diagonal == 0, jnp.zeros((), dtype), rhs)
     weights = fori_loop(0, count, lambda i, y: _substituted(columns, y, count - 1 - i), rhs)
@@ -272,7 +272,7 @@ def _cycle(matvec: Operator, improve: Operator, r: Any, size: Any, least: Any, c
 
 
 def _substituted(upper: Any, y: Any, i: Any) -> Any:
-    """One step of back substitution."""
+    """y after step i of back substitution: element i is the solution, and its column is subtracted from those above."""
     value = y[i] / upper[i, i]
     places = np.arange(type_of(y).shape[0])
     return jnp.where(places < i, y - upper[:, i] * value, jnp.where(places == i, value, y))
@@ -282,10 +282,10 @@ def gmres(
     A: Any, b: Any, x0: Any = None, *, tol: ArrayLike = 1e-5, atol: ArrayLike = 0.0, restart: int = 20,  # noqa: N803
     maxiter: int | None = None, M: Any = None, solve_method: str = "batched",  # noqa: N803
 ) -> tuple[Any, Array]:  # fmt: skip
-    """x with A x = b for any A, by generalized minimal residuals, and a code: 0, or -1 if x is NaN.
+    """x with A x = b for any invertible A, by generalized minimal residuals, and a code: 0, or -1 if x is NaN.
 
     After `restart` steps, the method restarts from its current x, at most `maxiter` times. The method "incremental"
-    checks the residual after each step, "batched" after each restart. Other arguments as in `cg`.
+    checks the residual after each step, "batched" after each restart. The other arguments are those of `cg`.
 
     >>> gmres(jnp.array([[2.0, 1.0], [0.0, 4.0]]), jnp.array([4.0, 8.0]))[0].round()
     Array([1., 2.], dtype=float32)

@@ -24,7 +24,7 @@ __dir__ = __all__.copy
 
 
 def _floating(name: str, x: Any, *last: int) -> Any:
-    """A floating-point array whose last axes have these lengths."""
+    """x as a floating-point array; raises unless its last axes have the lengths `last`."""
     x = asarray(x)
     t = type_of(x)
     if t.shape[max(t.ndim - len(last), 0) :] != last:
@@ -33,7 +33,7 @@ def _floating(name: str, x: Any, *last: int) -> Any:
 
 
 def _length(v: Any) -> Any:
-    """The length of vectors; its derivative is zero at the zero vector."""
+    """The length of the vectors on the last axis; its derivative is zero at the zero vector."""
     squares = jnp.sum(v * v, axis=-1)
     is_zero = squares == 0
     return jnp.where(is_zero, 0, jnp.sqrt(jnp.where(is_zero, 1, squares)))
@@ -55,7 +55,7 @@ def _product(p: Any, q: Any) -> Any:
 
 
 def _axes(name: str, seq: str, counts: Sequence[int]) -> tuple[list[int], bool]:
-    """The axes named by letters, and whether they are fixed in space (lower case) or body axes (upper case)."""
+    """The indices of the axes that letters name, and whether the axes are fixed (lower case) or move with the body."""
     is_fixed = re.fullmatch("[xyz]{1,3}", seq) is not None
     if not (is_fixed or re.fullmatch("[XYZ]{1,3}", seq)) or len(seq) not in counts:
         many = "three" if list(counts) == [3] else "one to three"
@@ -80,7 +80,7 @@ def _from_euler(angles: Any, axes: tuple[int, ...], is_fixed: bool, degrees: boo
 
 @library_function(static=("axes", "is_fixed", "degrees"))
 def _as_euler(q: Any, axes: tuple[int, ...], is_fixed: bool, degrees: bool) -> Any:
-    """E. Bernardes and S. Viollet, Quaternion to Euler angles conversion (2022)."""
+    """The Euler angles of quaternions: E. Bernardes and S. Viollet, Quaternion to Euler angles conversion (2022)."""
     i, j, k = axes if is_fixed else axes[::-1]
     is_symmetric = i == k
     k = 3 - i - j if is_symmetric else k
@@ -89,7 +89,7 @@ def _as_euler(q: Any, axes: tuple[int, ...], is_fixed: bool, degrees: bool) -> A
     a, b, c, d = (w, u, v, z) if is_symmetric else (w - v, u + z, v + w, z - u)
     middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
     half_sum, half_difference = jnp.arctan2(b, a), jnp.arctan2(d, c)
-    # where the outer axes are parallel, only the sum or the difference of their angles is determined
+    # if the first and the last axis are parallel, only the sum or the difference of their angles is determined
     is_zero, is_half = jnp.abs(middle) <= 1e-7, jnp.abs(middle - np.pi) <= 1e-7
     first, last = half_sum - half_difference, half_sum + half_difference
     alone = jnp.where(is_zero, 2 * half_sum, 2 * half_difference * (-1 if is_fixed else 1))
@@ -121,7 +121,7 @@ def _as_matrix(q: Any) -> Any:
 
 @library_function
 def _from_matrix(m: Any) -> Any:
-    """Uses the best conditioned of four formulas: the one that divides by the largest component."""
+    """The quaternions of matrices, by the best conditioned of four formulas: it divides by the largest component."""
     at = lambda i, j: m[..., i, j]  # noqa: E731
     trace = at(0, 0) + at(1, 1) + at(2, 2)
     turn = [at(2, 1) - at(1, 2), at(0, 2) - at(2, 0), at(1, 0) - at(0, 1)]
@@ -173,7 +173,7 @@ def _as_mrp(q: Any) -> Any:
 
 @library_function
 def _canonical(q: Any) -> Any:
-    """q or -q: whichever has a positive first nonzero component, in the order w, x, y, z."""
+    """q or -q: the first nonzero component, in the order w, x, y, z, is positive."""
     is_negative = q[..., 2] < 0
     for k in (1, 0, 3):
         is_negative = (q[..., k] < 0) | ((q[..., k] == 0) & is_negative)
@@ -198,7 +198,7 @@ def _mean(q: Any, weights: Any) -> Any:
 
 
 class Rotation:
-    """A rotation, or an array of them on the leading axes of `quat`, which has unit quaternions (x, y, z, w).
+    """A rotation, or an array of rotations: `quat` holds unit quaternions (x, y, z, w) on its last axis.
 
     >>> import atled.numpy as jnp
     >>> turn = Rotation.from_euler("z", 90.0, degrees=True)
@@ -221,7 +221,7 @@ class Rotation:
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
-        """Successive rotations about axes: fixed axes for lower-case letters, body axes for upper-case ones."""
+        """From angles of successive rotations about fixed axes (lower-case letters) or body axes (upper-case)."""
         axes, is_fixed = _axes("from_euler", seq, (1, 2, 3))
         x = jnp.atleast_1d(asarray(angles))
         x = _floating("from_euler", x, len(axes))
@@ -249,37 +249,37 @@ class Rotation:
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
-        """The identity rotation, or an array of `num` of them."""
+        """The identity rotation, or an array of `num` identity rotations."""
         quat = jnp.asarray([0.0, 0.0, 0.0, 1.0], dtype=dtype)
         return cls(quat if num is None else jnp.tile(quat, (num, 1)))
 
     @classmethod
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
-        """Not implemented. Normally distributed quaternions give uniformly distributed rotations."""
+        """Not supported: use `from_quat` of normally distributed quaternions, which are uniform as rotations."""
         raise NotImplementedError(
             "Rotation.random: not supported.\n  try: Rotation.from_quat(random.normal(key, (num, 4)))"
         )
 
     @property
     def single(self) -> bool:
-        """Whether this is one rotation rather than an array of them."""
+        """Whether this is a single rotation rather than an array of rotations."""
         return type_of(self.quat).ndim == 1
 
     def __getitem__(self, indexer: Any) -> Rotation:
         if self.single:
-            raise TypeError("Rotation: one rotation has no index; only arrays of them have.")
+            raise TypeError("Rotation: a single rotation cannot be indexed; only an array of rotations can.")
         return Rotation(self.quat[indexer])
 
     def __len__(self) -> int:
         if self.single:
-            raise TypeError("Rotation: one rotation has no length; only arrays of them have.")
+            raise TypeError("Rotation: a single rotation has no length; only an array of rotations has.")
         return type_of(self.quat).shape[0]
 
     def __bool__(self) -> bool:
         return True
 
     def __mul__(self, other: Rotation) -> Rotation:
-        """First `other`, then this rotation."""
+        """The rotation that applies `other` first, then this one."""
         return Rotation(_product(self.quat, other.quat))
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
@@ -287,7 +287,7 @@ class Rotation:
         return _applied(self.quat, _floating("apply", vectors, 3), bool(inverse))
 
     def as_euler(self, seq: str, degrees: bool = False) -> Any:
-        """Euler angles as `from_euler` takes them; where they are not unique, the third is zero."""
+        """The Euler angles that `from_euler` accepts; where they are not unique, the third is zero."""
         axes, is_fixed = _axes("as_euler", seq, [3])
         return _as_euler(self.quat, tuple(axes), is_fixed, bool(degrees))
 
@@ -296,7 +296,7 @@ class Rotation:
         return _as_matrix(self.quat)
 
     def as_mrp(self) -> Any:
-        """Modified Rodrigues parameters."""
+        """Modified Rodrigues parameters: the axis times the tangent of a quarter of the angle."""
         return _as_mrp(self.quat)
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
@@ -309,7 +309,7 @@ class Rotation:
         return _as_rotvec(self.quat, bool(degrees))
 
     def inv(self) -> Rotation:
-        """The rotation back."""
+        """The inverse rotation."""
         return Rotation(self.quat * np.asarray([-1, -1, -1, 1], type_of(self.quat).dtype))
 
     def magnitude(self) -> Any:
@@ -317,7 +317,7 @@ class Rotation:
         return _magnitude(self.quat)
 
     def mean(self, weights: Any = None) -> Rotation:
-        """The mean rotation: it minimizes the weighted sum of squared distances to all of them."""
+        """The mean rotation, which minimizes the weighted sum of squared distances to all rotations."""
         n, dtype = len(self), type_of(self.quat).dtype
         w = jnp.ones(n, dtype) if weights is None else cast(asarray(weights), dtype)
         if type_of(w).shape != (n,):
@@ -375,7 +375,7 @@ def _at_times(times: Any, steps: Any, quat: Any, rotvecs: Any, at: Any) -> Any:
 
 
 def _fields(cls: type, *names: str) -> None:
-    """Register a class as a pytree node, with these fields as children."""
+    """Register a class as a pytree node whose children are the fields `names`."""
 
     def unflatten(_: Any, children: Sequence[Any]) -> Any:
         out = object.__new__(cls)

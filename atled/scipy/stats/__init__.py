@@ -1,4 +1,4 @@
-"""SciPy's probability distributions, each a namespace of functions, and descriptive statistics.
+"""SciPy's probability distributions, each a module of functions, and descriptive statistics.
 
 `stats.norm.logpdf`, `from atled.scipy.stats import norm` and `import atled.scipy.stats.norm` all work; the file of a
 distribution is loaded when one of its functions is first used. `family.py` explains how a distribution is defined.
@@ -20,7 +20,7 @@ _FILES: dict[str, str] = {}  # the file that defines each distribution
 
 
 class Distribution(ModuleType):
-    """The functions of a distribution, loaded when the first of them is used."""
+    """A module with the functions of a distribution, which are loaded when the first of them is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name != "__all__":

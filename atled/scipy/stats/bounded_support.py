@@ -61,7 +61,7 @@ gamma = continuous(
 
 chi2 = continuous(
     "chi2",
-    "the sum of the squares of df normal numbers",
+    "the chi-squared distribution with df degrees of freedom",
     "df",
     support=lambda df: (0, INFINITE),
     allows=lambda df: df > 0,

@@ -1,4 +1,4 @@
-"""Descriptive statistics: the most frequent value, ranks, the error of a mean."""
+"""Descriptive statistics: the most frequent value, ranks, the standard error of the mean."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atled.staging.jit import library_function
 
 
 class ModeResult(NamedTuple):
-    """The most frequent values, and how often they occur."""
+    """The result of `mode`: the most frequent values, and how often they occur."""
 
     mode: Any
     count: Any
@@ -27,19 +27,19 @@ def _check_policy(name: str, nan_policy: str, known: tuple[str, ...] = ("propaga
         raise ValueError(f"{name}: nan_policy must be 'propagate', 'omit' or 'raise'; got {nan_policy!r}.")
     if nan_policy not in known:
         raise NotImplementedError(
-            f"{name}: nan_policy {nan_policy!r} depends on values; {' or '.join(known)} does not."
+            f"{name}: nan_policy {nan_policy!r} is not supported; use {' or '.join(map(repr, known))}."
         )
 
 
 def _starts(x: Any) -> Any:
-    """Which elements of a sorted last axis are the first of their value; all NaNs count as one value."""
+    """A mask of the elements of a sorted last axis that are the first of their value; all NaNs count as one value."""
     left, right = x[..., :-1], x[..., 1:]
     is_new = (left != right) & ~((left != left) & (right != right))
     return jnp.concatenate([jnp.ones((*x.shape[:-1], 1), bool), is_new], -1)
 
 
 def _first_of_run(is_start: Any) -> Any:
-    """For each position on the last axis, where its run of equal values begins."""
+    """For each position on the last axis, the position at which its run of equal values begins."""
     place = jnp.arange(is_start.shape[-1])
     return cumulative.cummax(jnp.where(is_start, place, 0), is_start.ndim - 1)
 
@@ -93,7 +93,7 @@ def _rankdata(x: Any, method: str, axis: int | None) -> Any:
 
 
 def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
-    """Ranks from 1, along an axis or of all elements; `method` says how ties are ranked. All are NaN if any value is.
+    """Ranks from 1, along an axis or of all elements; `method` says how ties are ranked. With a NaN, all ranks are NaN.
 
     >>> rankdata(np.float32([0, 2, 3, 2]))
     Array([1. , 2.5, 4. , 2.5], dtype=float32)

@@ -22,7 +22,7 @@ def _is_probability(p: Any) -> Any:
 
 bernoulli = counted(
     "bernoulli",
-    "one with probability p, and zero",
+    "the Bernoulli distribution with parameter p",
     "p",
     support=lambda p: (0, 1),
     allows=_is_probability,
@@ -37,11 +37,13 @@ def _bernoulli_quantile(q: Any, p: Any) -> Any:
     return jnp.where(is_inside, (q > 1 - p).astype(type_of(q).dtype), np.nan)
 
 
-bernoulli["ppf"] = function("bernoulli", "ppf", "q p", "one with probability p, and zero", _bernoulli_quantile)
+bernoulli["ppf"] = function(
+    "bernoulli", "ppf", "q p", "the Bernoulli distribution with parameter p", _bernoulli_quantile
+)
 
 binom = counted(
     "binom",
-    "the successes among n trials",
+    "the binomial distribution of successes in n trials",
     "n p",
     support=lambda n, p: (0, n),
     allows=lambda n, p: (n >= 0) & (n == jnp.floor(n)) & _is_probability(p),
@@ -50,7 +52,7 @@ binom = counted(
 
 geom = counted(
     "geom",
-    "the trials up to the first success",
+    "the geometric distribution of trials up to the first success",
     "p",
     support=lambda p: (1, INFINITE),
     allows=lambda p: (p > 0) & (p <= 1),
@@ -59,13 +61,13 @@ geom = counted(
 
 
 def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
-    """The binomial probability of k failures in n + k trials times n / (n + k), the chance that the last succeeds."""
+    """The log of the probability of k failures before success n: a binomial probability times n / (n + k)."""
     return log_binomial(k, n, 1 - p, p) + jnp.log(n / (n + k))
 
 
 nbinom = counted(
     "nbinom",
-    "the failures before success number n",
+    "the negative binomial distribution of failures before success n",
     "n p",
     support=lambda n, p: (0, INFINITE),
     allows=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
@@ -81,14 +83,14 @@ def _beta_binomial(k: Any, n: Any, a: Any, b: Any) -> Any:
 
 betabinom = counted(
     "betabinom",
-    "the successes among n trials, whose probability has the beta distribution",
+    "the beta-binomial distribution of successes in n trials",
     "n a b",
     support=lambda n, a, b: (0, n),
     allows=lambda n, a, b: (n >= 0) & (n == jnp.floor(n)) & (a > 0) & (b > 0),
     logpmf=_beta_binomial,
 )
 
-_EVENTS = "events in a time in which mu are expected"
+_EVENTS = "the Poisson distribution with mean mu"
 poisson = counted(
     "poisson",
     _EVENTS,
@@ -101,11 +103,11 @@ poisson = counted(
 
 
 def _poisson_entropy(mu: Any, loc: Any) -> Any:
-    """The sum up to a mean of 100; beyond, a series in 1 / mu."""
+    """The entropy of the Poisson distribution: a sum if mu < 100, else a series in 1 / mu."""
     mu = jnp.broadcast_to(mu, jnp.broadcast_shapes(type_of(mu).shape, type_of(loc).shape))
     is_small = mu < 100
     mean = jnp.where(is_small, mu, 1.0)[..., None]
-    k = jnp.arange(260, dtype=mean.dtype)  # 16 standard deviations above 100
+    k = jnp.arange(260, dtype=mean.dtype)  # up to 16 standard deviations above the mean 100
     log_p = log_poisson(k, mean)
     is_counted = log_p > -80
     total = -jnp.sum(jnp.where(is_counted, jnp.exp(log_p) * log_p, 0.0), -1)

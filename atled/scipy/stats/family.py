@@ -1,9 +1,9 @@
-"""How distributions are defined: by formulas for the standardized variable; location and scale are added here.
+"""Probability distributions from formulas for the standardized variable; location and scale are added here.
 
-A distribution is a dictionary of functions. `continuous` and `counted` make one from formulas that hold on its support;
-promotion, location and scale, values outside of the support, and NaN for invalid parameters are handled here for all.
-Formulas only see operands inside of the support, so derivatives are zero outside of it, and not NaN. 16-bit floats are
-computed in float32.
+A distribution is a dictionary of functions. `continuous` and `counted` make it from formulas that hold on its support;
+they handle promotion, location and scale, values outside of the support, and invalid parameters, which give NaN.
+Formulas only get operands inside of the support, so outside of it derivatives are zero instead of NaN. 16-bit floats
+are computed in float32.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ Functions = dict[str, Callable[..., Any]]
 LOG_TWO_PI = math.log(2 * math.pi)
 INFINITE = math.inf
 
-# For each function: what it is, and its values below and above the support.
+# For each function: the start of its docstring, and its values below and above the support.
 _KINDS = {
     "pdf": ("The density", (0, 0)),
     "logpdf": ("The logarithm of the density", (-INFINITE, -INFINITE)),
     "pmf": ("The probability of k", (0, 0)),
     "logpmf": ("The logarithm of the probability of k", (-INFINITE, -INFINITE)),
-    "cdf": ("The probability of numbers up to this one", (0, 1)),
-    "logcdf": ("The logarithm of the probability of numbers up to this one", (-INFINITE, 0)),
-    "sf": ("The probability of larger numbers", (1, 0)),
-    "logsf": ("The logarithm of the probability of larger numbers", (0, -INFINITE)),
-    "ppf": ("The number up to which there is this probability", None),
-    "isf": ("The number beyond which there is this probability", None),
+    "cdf": ("The cumulative distribution function", (0, 1)),
+    "logcdf": ("The logarithm of the cumulative distribution function", (-INFINITE, 0)),
+    "sf": ("The survival function, 1 - cdf", (1, 0)),
+    "logsf": ("The logarithm of the survival function", (0, -INFINITE)),
+    "ppf": ("The quantile function, the inverse of the cdf", None),
+    "isf": ("The inverse of the survival function", None),
     "entropy": ("The entropy", None),
 }
 
 
 def function(distribution: str, name: str, parameters: str, what: str, compute: Formula) -> Callable[..., Any]:
-    """A public function: `parameters` are its names, as in "x a loc=0"; `compute` gets reals of a common dtype."""
+    """A public function with parameters such as "x a loc=0"; `compute` gets real arrays of a common dtype."""
     params = []
     for text in parameters.split():
         key, _, default = text.partition("=")
@@ -73,7 +73,7 @@ def wide_operands(name: str, *operands: Any) -> tuple[list[Any], Any]:
     if dtypes.kind(dtype) == "c":
         raise TypeError(f"{name}: real numbers are needed; got {' and '.join(str(type_of(x)) for x in operands)}.")
     wide = dtype if dtypes.bits(dtype) >= 32 else dtypes.float32
-    # numbers become arrays, too, so that results of formulas have this dtype
+    # Python numbers become arrays, too: with literals, formulas could return another dtype
     return [conversion.convert(cast(x, wide), wide) for x in promoted], dtype
 
 
@@ -91,9 +91,9 @@ def continuous(
 ) -> Functions:
     """The functions of a distribution of real numbers.
 
-    `formulas` take the standardized variable and the parameters; `support` is an interval that contains `inside`, and
-    `allows` says which parameters are valid. `variables` are the names of the first parameters, if they are not x (or q
-    for quantiles).
+    `formulas` take the standardized variable and the parameters. `support` returns the interval of possible values,
+    which contains `inside`, and `allows` whether parameters are valid. `variables` names the first parameter of a
+    function if it is not x (q for quantiles).
     """
 
     def standard(kind: str, formula: Formula) -> Formula:
@@ -133,7 +133,7 @@ def continuous(
 
 
 def _split(rest: tuple[Any, ...], place: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Parameters, and location and scale."""
+    """The parameters, and the location and scale: (0, 1) without `place`."""
     return (rest[:-2], rest[-2:]) if place else (rest, (0, 1))
 
 
@@ -154,7 +154,7 @@ def counted(
     cdf: Formula | None = None,
     with_place: bool = True,
 ) -> Functions:
-    """The functions of a distribution of integers; `support` is its smallest and largest value."""
+    """The functions of a distribution of integers; `support` returns its smallest and largest value."""
 
     def compute(k: Any, *rest: Any) -> Any:
         values, k = rest[:-1], k - rest[-1]

@@ -1,4 +1,4 @@
-"""Kernel density estimates: a Gaussian around each sample."""
+"""`gaussian_kde`: a density estimated as the mean of Gaussians around samples."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 class gaussian_kde:  # noqa: N801
     """A density estimated from `dataset`, [dimensions, samples]: a Gaussian of the same width around each sample.
 
-    `bw_method` is the width relative to the spread of the samples: "scott", "silverman", a number, or a function of
-    this object. An instance is a pytree, so transforms accept it.
+    `bw_method` is the width relative to the standard deviation of the samples: "scott", "silverman", a number, or a
+    function of this object that returns a number. An instance is a pytree: transforms accept it.
 
     >>> import atled.numpy as jnp
     >>> density = gaussian_kde(jnp.array([0.0, 1.0, 3.0]))
@@ -79,7 +79,7 @@ class gaussian_kde:  # noqa: N801
         return _log_density(points, self.dataset, self.weights, self.covariance)
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
-        """The integral of the density times a normal density."""
+        """The integral of the density times the normal density with mean `mean` and covariance `cov`."""
         mean, cov = jnp.atleast_1d(jnp.squeeze(mean)), jnp.atleast_2d(cov)
         if mean.shape != (self.d,) or cov.shape != (self.d, self.d):
             raise ValueError(
@@ -88,7 +88,7 @@ class gaussian_kde:  # noqa: N801
         return jnp.exp(_log_density(mean[:, None], self.dataset, self.weights, self.covariance + cov))[0]
 
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
-        """The probability of values between two limits."""
+        """The integral of the density between two limits, for one dimension."""
         if self.d != 1:
             raise ValueError(f"gaussian_kde: integrate_box_1d needs one dimension; got {self.d}.")
         if jnp.ndim(low) or jnp.ndim(high):
@@ -96,9 +96,11 @@ class gaussian_kde:  # noqa: N801
         return _integral(low, high, self.dataset[0], self.weights, self.covariance[0, 0])
 
     def integrate_kde(self, other: Any) -> Any:
-        """The integral of the product with another density estimate."""
+        """The integral of the product of this density estimate and another one."""
         if other.d != self.d:
-            raise ValueError(f"gaussian_kde: both must have the same number of dimensions; got {self.d} and {other.d}.")
+            raise ValueError(
+                f"gaussian_kde: other must have the same number of dimensions; got {self.d} and {other.d}."
+            )
         logs = _log_density(other.dataset, self.dataset, self.weights, self.covariance + other.covariance)
         return jnp.sum(jnp.exp(logs) * other.weights)
 
@@ -115,14 +117,14 @@ class gaussian_kde:  # noqa: N801
         raise NotImplementedError("gaussian_kde: boxes must have one dimension; use integrate_box_1d.")
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
-        """Not supported: instances do not change."""
+        """Not supported: instances are immutable."""
         raise NotImplementedError(
-            "gaussian_kde: instances do not change; create another one with a different bw_method."
+            "gaussian_kde: instances are immutable; create another one with a different bw_method."
         )
 
 
 def _samples(dataset: Any, weights: Any) -> tuple[Any, Any]:
-    """Data of two axes and a weight for each sample, in one floating dtype."""
+    """The dataset as an array [dimensions, samples], and the weights, by default equal, in a common floating dtype."""
     dataset = jnp.atleast_2d(dataset)
     if dataset.type.kind == "c":
         raise NotImplementedError(f"gaussian_kde: the dataset must be real; got {dataset.type}.")
@@ -149,7 +151,7 @@ def _log_density(points: Any, samples: Any, weights: Any, covariance: Any) -> An
 @library_function
 def _integral(low: Any, high: Any, samples: Any, weights: Any, variance: Any) -> Any:
     low, high = ((v - samples) / jnp.sqrt(variance) for v in (low, high))
-    # from the upper tails where both limits are positive: the lower tails would cancel
+    # for positive limits, from the upper tails: the difference of the lower tails would cancel
     part = jnp.where(low > 0, special.ndtr(-low) - special.ndtr(-high), special.ndtr(high) - special.ndtr(low))
     return jnp.sum(weights * part)
 

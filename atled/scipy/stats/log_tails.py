@@ -16,7 +16,7 @@ from atled.scipy.stats.family import LOG_TWO_PI
 
 
 def log1mexp(x: Any) -> Any:
-    """log(1 - exp(-x)) for x >= 0: each formula is accurate on its side of log(2) (Maechler, 2012)."""
+    """log(1 - exp(-x)) for x >= 0, by one formula up to about log(2) and one above (M. Maechler, 2012)."""
     is_near = x < 0.7
     near = jnp.log(-jnp.expm1(-jnp.where(is_near, x, 0.5)))
     return jnp.where(is_near, near, jnp.log1p(-jnp.exp(-jnp.where(is_near, 1.0, x))))
@@ -105,7 +105,7 @@ def log_binomial(k: Any, left: Any, p: Any, q: Any) -> Any:
 
 
 def in_double(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f computed in float64, where probabilities down to 1e-300 have logarithms."""
+    """f computed in float64, in which probabilities down to 1e-300 have finite logarithms."""
 
     def computed(*operands: Any) -> Any:
         dtype = type_of(operands[0]).dtype
@@ -121,7 +121,7 @@ def _fraction(terms: Iterable[tuple[Any, Any]], last: Any) -> Any:
     return last
 
 
-_TINY = 1e-290  # below this, the logarithm comes from the density and a continued fraction, which is short that far out
+_TINY = 1e-290  # smaller probabilities are computed as the density times a continued fraction of _STEPS terms
 _STEPS = 20
 
 
@@ -132,7 +132,7 @@ def _far(probability: Any, far: Any) -> Any:
 
 @in_double
 def log_gammaincc(a: Any, x: Any) -> Any:
-    """The logarithm of the regularized upper incomplete gamma function; far out by Legendre's continued fraction."""
+    """The log of the regularized upper incomplete gamma function; if tiny, by Legendre's continued fraction."""
     is_far = (x > a + 1) & (x > 100) & (x < np.inf)
     far_a, far_x = jnp.where(is_far, a, 1.0), jnp.where(is_far, x, 800.0)
     steps = ((-n * (n - far_a), far_x + (2 * n - 1) - far_a) for n in range(_STEPS, 0, -1))
@@ -143,7 +143,7 @@ def log_gammaincc(a: Any, x: Any) -> Any:
 
 @in_double
 def log_gammainc(a: Any, x: Any) -> Any:
-    """The logarithm of the regularized lower incomplete gamma function; far down by a fraction (DLMF 8.9.1)."""
+    """The log of the regularized lower incomplete gamma function; if tiny, by a continued fraction (DLMF 8.9.1)."""
     is_far = (x < a) & (x > 0)
     far_a, far_x = jnp.where(is_far, a, 2.0), jnp.where(is_far, x, 1.0)
     steps = ((-(far_a + j // 2) * far_x if j % 2 else j // 2 * far_x, far_a + (j - 1)) for j in range(_STEPS, 0, -1))
@@ -163,7 +163,7 @@ def log_beta_density(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 @in_double
 def log_betainc(a: Any, b: Any, x: Any) -> Any:
-    """The logarithm of the regularized incomplete beta function; far down by a continued fraction (DLMF 8.17.22)."""
+    """The log of the regularized incomplete beta function; if tiny, by a continued fraction (DLMF 8.17.22)."""
     is_far = (x * (a + b + 2) < a + 1) & (x > 0)
     far_a, far_b, far_x = jnp.where(is_far, a, 1.0), jnp.where(is_far, b, 1.0), jnp.where(is_far, x, 0.25)
 

@@ -14,10 +14,10 @@ from atled.scipy import linalg, special
 from atled.scipy.stats.family import LOG_TWO_PI, continuous, wide_operands
 from atled.staging.jit import library_function
 
-# 1 - cos(x) and similar terms by half angles, which are accurate for small angles
+# 1 - cos(x) is computed as 2 sin(x / 2)**2 in these formulas, which is accurate for small angles
 vonmises = continuous(
     "vonmises",
-    "angles around 0",
+    "the von Mises distribution of angles",
     "kappa",
     allows=lambda kappa: kappa > 0,
     place="",
@@ -26,7 +26,7 @@ vonmises = continuous(
 
 wrapcauchy = continuous(
     "wrapcauchy",
-    "angles from 0 to 2 pi, whose multiples of a turn are lost",
+    "the Cauchy distribution wrapped around the circle, from 0 to 2 pi",
     "c",
     support=lambda c: (0, 2 * math.pi),
     allows=lambda c: (c > 0) & (c < 1),
@@ -77,13 +77,13 @@ def _normal_logpdf(x: Any, mean: Any, cov: Any) -> Any:
         square, log_determinant = jnp.sum(away * away, -1) / cov, n * jnp.log(cov)
     elif cov.ndim < 2 or cov.shape[-2:] != (n, n):
         raise ValueError(
-            "multivariate_normal.logpdf: cov must be a number, or a matrix with a row for each number of the mean; "
+            "multivariate_normal.logpdf: cov must be a number or an n x n matrix, where n is the length of mean; "
             f"got {type_of(mean)} and {type_of(cov)}."
         )
     else:
         root = jnp.linalg.cholesky(cov)
         lead = jnp.broadcast_shapes(away.shape[:-1], cov.shape[:-2])
-        if cov.ndim == 2:  # one matrix, and all vectors as columns
+        if cov.ndim == 2:  # one matrix: solve for all vectors at once, as columns
             columns = away.reshape(-1, n).T
             white = linalg.solve_triangular(root, columns, lower=True).T.reshape(away.shape)
         else:

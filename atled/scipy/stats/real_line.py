@@ -32,13 +32,13 @@ norm = continuous(
 
 
 def _cauchy_log(z: Any) -> Any:
-    """The logarithm of the distribution function at z, computed from the smaller tail."""
+    """The logarithm of the Cauchy distribution function at z, computed from the smaller tail."""
     size = jnp.abs(z)
     is_far = size > 1e3
     inverse = 1 / jnp.where(is_far, size, 1e3)
     square = inverse * inverse
     tail = jnp.arctan2(1.0, jnp.where(is_far, 1.0, size)) / math.pi
-    # far out, the logarithm of arctan(1 / size) by its series: 1 / size alone would lose the slope
+    # for large size, a series of log(arctan(1 / size)), whose derivative is accurate, too
     log_tail = square * (square * 13 / 90 - 1 / 3) - jnp.log(jnp.where(is_far, size, 1e3)) - math.log(math.pi)
     lower = jnp.where(is_far, log_tail, jnp.log(tail))
     return jnp.where(z < 0, lower, jnp.log1p(-jnp.where(is_far, jnp.arctan(inverse) / math.pi, tail)))
@@ -70,7 +70,9 @@ def _student(z: Any, df: Any) -> Any:
     return -special.betaln(0.5, df / 2) - (jnp.log(df) + log_tail) / 2
 
 
-t = continuous("t", "Student's distribution of df degrees of freedom", "df", allows=lambda df: df > 0, logpdf=_student)
+t = continuous(
+    "t", "Student's t distribution with df degrees of freedom", "df", allows=lambda df: df > 0, logpdf=_student
+)
 
 
 # -- exponential tails ------------------------------------------------------------------------------------------------
@@ -93,7 +95,7 @@ logistic = continuous(
     isf=lambda q: -special.logit(q),
 )
 
-_GUMBEL: dict[str, Any] = {  # at -z, because the two distributions are mirror images of each other
+_GUMBEL: dict[str, Any] = {  # functions of gumbel_r in terms of y = -z; gumbel_l is its mirror image
     "logpdf": lambda y: y - jnp.exp(y),
     "logcdf": lambda y: -jnp.exp(y),
     "cdf": lambda y: jnp.exp(-jnp.exp(y)),
@@ -104,14 +106,14 @@ _mirrored = {"logpdf": "logpdf", "logcdf": "logsf", "cdf": "sf", "sf": "cdf", "l
 _right: dict[str, Any] = {name: lambda z, f=f: f(-z) for name, f in _GUMBEL.items()}
 gumbel_r = continuous(
     "gumbel_r",
-    "the Gumbel distribution of largest values",
+    "the Gumbel distribution of maxima",
     variables={"ppf": "p"},
     ppf=lambda p: -jnp.log(-jnp.log(p)),
     **_right,
 )
 gumbel_l = continuous(
     "gumbel_l",
-    "the Gumbel distribution of smallest values",
+    "the Gumbel distribution of minima",
     variables={"ppf": "p"},
     ppf=lambda p: jnp.log(-jnp.log1p(-p)),
     **{name: _GUMBEL[other] for name, other in _mirrored.items()},
@@ -131,7 +133,7 @@ def _gennorm_probability(x: Any, beta: Any) -> Any:
 
 gennorm = continuous(
     "gennorm",
-    "the normal distribution with another exponent",
+    "the generalized normal distribution with exponent beta",
     "beta",
     allows=lambda beta: beta > 0,
     place="",
@@ -144,7 +146,7 @@ gennorm = continuous(
 
 
 def _log_mass(a: Any, b: Any) -> Any:
-    """The logarithm of the normal probability between a and b, for a < b, accurate also far out in one tail."""
+    """The logarithm of the normal probability between a and b, for a < b, accurate also if both are in one tail."""
     is_right = a > 0
     low, high = jnp.where(is_right, -b, a), jnp.where(is_right, -a, b)
     is_tail = high <= 0
@@ -159,7 +161,7 @@ def _between(a: Any, b: Any) -> Any:
 
 
 def _truncated(log_part: Any) -> Any:
-    """A formula in double precision, because bounds and operands may be close to each other."""
+    """A formula log_part(z, a, b) in float64, because z, a and b may be almost equal; z is clipped to [a, b]."""
 
     def formula(z: Any, a: Any, b: Any) -> Any:
         z, low, high = (cast(v, dtypes.float64) for v in (z, a, b))
@@ -171,7 +173,7 @@ def _truncated(log_part: Any) -> Any:
 
 
 def _log_below(z: Any, a: Any, b: Any) -> Any:
-    """The logarithm of the fraction of the mass below z, computed from the fraction above where that is smaller."""
+    """The log of the fraction of the mass below z; if the fraction above is smaller, it is computed from that."""
     whole = _log_mass(a, b)
     is_low, is_high = z <= a, z >= b
     safe = jnp.where(is_low | is_high, _middle(a, b), z)
@@ -189,7 +191,7 @@ def _middle(a: Any, b: Any) -> Any:
 _log_above = lambda z, a, b: _log_below(-z, -b, -a)  # noqa: E731
 truncnorm = continuous(
     "truncnorm",
-    "the normal distribution between a and b",
+    "the normal distribution truncated to the range from a to b",
     "a b",
     support=lambda a, b: (a, b),
     allows=_between,

@@ -4,4 +4,4 @@ __all__ = ["GlobalAsyncCheckpointManagerBase"]
 
 
 class GlobalAsyncCheckpointManagerBase:
-    """JAX's base class of checkpoint managers, which libraries compare types with."""
+    """JAX's base class of checkpoint managers, which libraries use in type checks."""

@@ -1,9 +1,8 @@
 """Checks in compiled code: `check` asserts a condition, `checkify` returns failures as a value.
 
-Compiled code cannot raise. `checkify(f)` therefore also returns an `Error`, a tree of arrays that passes through
+Compiled code cannot raise. `checkify(f)` therefore also returns an `Error`, a pytree of arrays that passes through
 `jit`, `grad`, `vmap` and loops as other arrays do. Besides explicit checks, ops can be checked automatically: for
-NaNs, divisions by zero and indices out of bounds. How programs are rewritten is in
-`instrument.py`.
+NaNs, divisions by zero and indices out of bounds. `instrument.py` adds the checks to programs.
 
 >>> import atled, atled.numpy as jnp
 >>> from atled.jax.experimental import checkify
@@ -52,7 +51,7 @@ _Out = TypeVar("_Out")
 
 
 class Error:
-    """The first failure of a checked function, or none. A pytree of arrays; under `vmap`, one error per example.
+    """A pytree of arrays that holds the first failure of a checked function, if any; under `vmap`, one per example.
 
     >>> import atled.numpy as jnp
     >>> err, _ = checkify(jnp.sin, errors=nan_checks)(jnp.inf)
@@ -105,7 +104,7 @@ class Error:
         return CheckError("\n".join(lines))
 
     def throw(self) -> None:
-        """Raise a `JaxRuntimeError`, a `ValueError`, if something failed; its notes say where.
+        """Raise a `JaxRuntimeError`, a `ValueError`, if a check failed; its notes name the source lines.
 
         >>> checkify(lambda x: check(x > 0, "no"))(1.0)[0].throw()
         """
@@ -133,11 +132,11 @@ init_error = Error()
 
 
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Check that `pred`, a single boolean, is true.
+    """Check that `pred`, a scalar bool, is true.
 
-    Called eagerly, it raises if `pred` is false. Under `checkify`, the failure becomes part of the error; in compiled
-    code without `checkify`, it is an error. `msg` is a format string for the other arguments, trees of arrays. With
-    `debug`, it does nothing outside of `checkify`.
+    Called eagerly, `check` raises if `pred` is false. Under `checkify`, the failure becomes part of the `Error`.
+    Compiling a check without `checkify` raises. `msg` is a format string for the other arguments, pytrees of arrays.
+    With `debug`, the check does nothing outside of `checkify`.
 
     >>> import atled
     >>> @checkify
@@ -152,7 +151,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """Like `check`, in functions that `checkify` was applied to; it does nothing elsewhere.
+    """Like `check` in functions to which `checkify` was applied; does nothing elsewhere.
 
     >>> debug_check(False, "nobody looks")
     >>> checkify(lambda: debug_check(False, "somebody looks"))()[0].get()
@@ -174,7 +173,7 @@ def _check(name: str, pred: Any, msg: str, is_debug: bool, args: Any, kwargs: An
         if not is_array_like(x):
             raise TypeError(
                 explaining.explained(
-                    f"{name}: formatting arguments must be trees of arrays; got {describe(x)}.",
+                    f"{name}: formatting arguments must be pytrees of arrays; got {describe(x)}.",
                     "put values that are not arrays into the message: f'{name} must be positive'.",
                 )
             )
@@ -186,7 +185,7 @@ def _check(name: str, pred: Any, msg: str, is_debug: bool, args: Any, kwargs: An
 
 
 def check_error(error: Error) -> None:
-    """Raise an error if there is one, or merge it into the error of the surrounding `checkify`.
+    """Raise the failure in `error`, if any; under `checkify`, merge it into the surrounding `Error`.
 
     >>> inner = checkify(lambda x: check(x > 0, "not positive"))
     >>> checkify(lambda x: check_error(inner(x)[0]))(-1.0)[0].get()
@@ -208,8 +207,8 @@ def checkify(
 ) -> Callable[..., tuple[Error, _Out]]:
     """A function that returns an `Error` and the result of `f`, and does not raise for failed checks.
 
-    `errors` says what is checked: sets such as `user_checks` and `float_checks`, joined with `|`. If several checks
-    fail, the error is the one that failed first.
+    `errors` selects the checks: sets such as `user_checks` and `float_checks`, joined with `|`. If several checks fail,
+    the `Error` holds the first failure.
 
     >>> import atled.numpy as jnp
     >>> err, y = checkify(lambda x, i: jnp.log(x[i]), errors=index_checks | nan_checks)(jnp.ones(3), 5)
@@ -253,7 +252,7 @@ def _checked(f: Any, name: str, enabled: frozenset[ErrorCategory], args: Any, kw
         forms.append(tree_of_result)
         for x in out:
             if not isinstance(x, Array):
-                type_of(x)  # raises if it is not a number
+                type_of(x)  # raises if x is not a number
         return out
 
     program, captured = record(flat, types, name, is_pruned=False)  # unused results are checked, too

@@ -1,8 +1,8 @@
-"""Instruments programs for `checkify`: the error so far becomes their first inputs and outputs.
+"""Instruments programs for `checkify`: the current error becomes their first inputs and outputs.
 
-`sites_of` finds the checks of a program, explicit ones and those of its ops; `instrumented` makes the program that
-evaluates them. Programs inside ops are instrumented in the same way: loops carry the error, branches return it, calls
-pass it on. The first check that fails, in the order of execution, is the one that is kept.
+`sites_of` finds the checks of a program, explicit and automatic; `instrumented` makes the program that evaluates them.
+Programs inside ops are instrumented in the same way: loops carry the error, branches return it, calls pass it on. The
+error keeps the first failure in the order of execution.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NAMES = {"convolution": "conv_general_dilated", "betainc": "regularized_incompl
 
 
 class How(NamedTuple):
-    """The enabled categories, the checks by number, and the maximum number of words of their values."""
+    """The enabled categories, the checks by number, and the largest number of words that a check's values take."""
 
     enabled: frozenset[Any]
     sites: tuple[Site, ...]
@@ -56,22 +56,22 @@ class How(NamedTuple):
 
     @property
     def types(self) -> list[ArrayType]:
-        """The types of an error."""
+        """The types of the arrays of an error."""
         return [CODE, *([ArrayType((self.width,), np.dtype("uint32"))] if self.width else [])]
 
     @property
     def start(self) -> list[Any]:
-        """No error."""
+        """The initial arrays of an error: no failure."""
         return [NONE, *[np.zeros(t.shape, t.dtype) for t in self.types[1:]]]
 
 
 def how_for(program: Program, enabled: frozenset[Any]) -> How:
-    """The numbering of the checks of a program."""
+    """How to instrument a program: its checks, numbered in program order."""
     sites = sites_of(program, enabled)
     return How(enabled, sites, max([s.width for s in sites], default=0))
 
 
-# -- which checks there are --------------------------------------------------------------------------------------------
+# -- the checks of a program -------------------------------------------------------------------------------------------
 
 
 def sites_of(program: Program, enabled: frozenset[Any]) -> tuple[Site, ...]:
@@ -93,7 +93,7 @@ def sites_of(program: Program, enabled: frozenset[Any]) -> tuple[Site, ...]:
 
 
 def _automatic(e: Equation, enabled: frozenset[Any]) -> list[Site]:
-    """The automatic checks of an op: those before it, then those after it."""
+    """The automatic checks of an equation: those of its operands, then those of its results."""
     if not enabled & {DivisionByZeroError, NaNError, OOBError}:
         return []
     place, sites = checks.place_of(e.source), []
@@ -118,7 +118,7 @@ def _is_nonzero(x: Var | Literal) -> bool:
 
 
 def _index_axes(e: Equation) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The indexed axes of an op, and the highest valid index for each; None if it has no indices."""
+    """The indexed axes of an equation and the highest valid index for each; None if it has no indices."""
     op, types = e.op, [v.type for v in e.operands]
     if isinstance(op, indexing.Gather):
         axes, sizes, count = op.axes.start_map, op.sizes, types[1].size
@@ -132,11 +132,11 @@ def _index_axes(e: Equation) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     return (tuple(axes), tuple([types[0].shape[a] - sizes[a] for a in axes])) if count else None
 
 
-# -- the error as it is computed ---------------------------------------------------------------------------------------
+# -- the error during evaluation ---------------------------------------------------------------------------------------
 
 
 class _Error:
-    """The error so far, while a program is evaluated."""
+    """The current error while a program is evaluated."""
 
     def __init__(self, how: How, arrays: Sequence[Any]) -> None:
         self.how = how
@@ -144,7 +144,7 @@ class _Error:
         self.arrays = list(arrays)
 
     def note(self, code: Any, is_failure: Any, words: Any) -> None:
-        """Record a failure, unless there was one before; `words` is None if its message needs no values."""
+        """Record a failure unless an earlier one is recorded; `words` is None if the message needs no values."""
         is_new = elementwise.logical_and(is_failure, elementwise.lt(self.arrays[0], np.int32(0)))
         self.arrays[0] = elementwise.select(is_new, code, self.arrays[0])
         if words is not None and self.how.width:
@@ -157,7 +157,7 @@ class _Error:
             self.note(np.int32(number), is_failure, words)
 
     def check(self, op: Check, code: Any, *words: Any) -> None:
-        """The result of a `Check`, with its own site numbers."""
+        """Record the failure of a `Check`, whose code counts the sites of that op."""
         table = [self.numbers.get(s, -1) for s in op.sites]
         if all([n < 0 for n in table]):
             return
@@ -204,7 +204,7 @@ def _outside(e: Equation, operands: Sequence[Any]) -> tuple[Any, Any]:
     t = type_of(indices)
     ends, own = np.iinfo(np.int32), np.iinfo(t.dtype)
     low, high = [np.asarray(x, t.dtype) for x in (max(own.min, ends.min), min(own.max, ends.max))]
-    wide = conversion.convert(elementwise.clamp(low, indices, high), np.int32)  # larger than any array
+    wide = conversion.convert(elementwise.clamp(low, indices, high), np.int32)  # stays out of bounds
     t = type_of(wide)
     limit = np.minimum(limits, ends.max).astype(np.int32)
     most = shape.broadcast(shape.constant(limit), t.shape, (len(t.shape) - 1,))
@@ -221,7 +221,7 @@ def _outside(e: Equation, operands: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def instrumented(program: Program, how: How) -> Program:
-    """The program that takes the error so far and its inputs, and returns the error after it and its outputs."""
+    """The program with the current error before its inputs and the updated error before its outputs."""
 
     def f(*operands: Any) -> list[Any]:
         n = len(how.types)
@@ -270,7 +270,7 @@ def _checks(program: Program) -> bool:
 
 
 def _finish(error: _Error, out: Sequence[Any]) -> list[Any]:
-    """The results of an op that also gave the error."""
+    """Take the new error from the first results of an instrumented op; returns the other results."""
     n = len(error.arrays)
     error.arrays = list(out[:n])
     return list(out[n:])
@@ -281,7 +281,7 @@ def _call(op: Call, error: _Error, operands: list[Any]) -> list[Any]:
 
 
 def _custom_jvp(op: CustomJvp, error: _Error, operands: list[Any]) -> list[Any]:
-    how = error.how  # an error has no tangent, like values that the function closes over
+    how = error.how  # the error has no tangent, like captured values
     instrumented_op = CustomJvp(
         instrumented(op.program, how), op.rule.then(lambda p: instrumented(p, how)), op.captured + len(error.arrays)
     )
@@ -298,7 +298,7 @@ def _custom_vjp(op: CustomVjp, error: _Error, operands: list[Any]) -> list[Any]:
 def _custom_vmap(op: CustomVmap, error: _Error, operands: list[Any]) -> list[Any]:
     n = len(error.arrays)
 
-    def rule(size: int, batched: Sequence[bool], xs: Sequence[Any]) -> Any:  # as the user wrote it, without checks
+    def rule(size: int, batched: Sequence[bool], xs: Sequence[Any]) -> Any:  # the user's rule, without checks
         out, flags = op.rule(size, list(batched[n:]), xs[n:])
         return [*xs[:n], *out], [*batched[:n], *flags]
 
@@ -318,7 +318,7 @@ def _scan(op: Scan, error: _Error, operands: list[Any]) -> list[Any]:
 
 
 def _with_error_after(program: Program, how: How, count: int) -> Program:
-    """An instrumented program that takes its first inputs before the error."""
+    """The instrumented program with its first `count` inputs moved before the error."""
     inner = instrumented(program, how)
     n, types = len(how.types), program.input_types
 

@@ -1,4 +1,4 @@
-"""A stub of `jax.experimental.colocated_python`, so that libraries that use it can be imported. Using one raises."""
+"""A stub of `jax.experimental.colocated_python`, so that libraries that use it can be imported. All functions raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The disk cache directory, the setting `cache_dir`, with JAX's API."""
+"""Functions that set the disk cache directory (the setting `cache_dir`) and clear caches, with JAX's API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def set_cache_dir(path: Any) -> None:
 
 
 def reset_cache() -> None:
-    """Drop the programs compiled in this process; files stay.
+    """Drop the programs compiled in this process; the files of the disk cache stay.
 
     >>> reset_cache()
     """

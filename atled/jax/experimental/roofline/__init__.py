@@ -1,7 +1,7 @@
-"""The cost of a function, found without running it, with the API of `jax.experimental.roofline`.
+"""Estimates the cost of a function without running it, with the API of `jax.experimental.roofline`.
 
-The function is recorded, and the cost of each equation is added up: `costs.py` has the rules of ops, `traffic.py`
-those of collectives, and users register rules for their own primitives.
+`roofline` traces the function and sums the costs of its equations: `costs.py` has the rules of ops, `traffic.py` those
+of collectives, and users register rules for their own primitives.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _rules: dict[Primitive, Rule] = {}  # of users
 
 
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
-    """A decorator that registers what a primitive costs: a function of a context, operand shapes and parameters.
+    """A decorator that registers a primitive's cost rule: a function of a context, operand shapes and parameters.
 
     >>> from atled.jax.extend.core import Primitive
     >>> double = Primitive("double")
@@ -61,7 +61,7 @@ def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
 
 
 def register_standard_roofline(prim: Primitive) -> None:
-    """Register that a primitive costs nothing by itself: it is fused into others.
+    """Register that a primitive has no cost of its own, because the compiler fuses it into other ops.
 
     >>> from atled.jax.extend.core import Primitive
     >>> mark = Primitive("mark")
@@ -85,16 +85,18 @@ def roofline(
     vjp: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult]]:
-    """A function that returns the shapes of the results of `f`, and its cost. Nothing is computed.
+    """A function that returns the shapes of the results of `f` and its cost, without computing the results.
 
-    A loop counts as often as it has steps, or once if that is unknown; of branches, the largest numbers count.
+    A `scan` costs its length times its body, a `while_loop` one iteration, and a `cond` the maximum over its branches.
 
     Args:
-        mesh: with specs, `f` is what each device of the mesh runs, as in `shard_map`; it may be an `AbstractMesh`.
-        pin_lhs_in_vmem: first operands and results of matrix products stay in fast memory.
-        pin_rhs_in_vmem: second operands of matrix products stay there.
-        vjp: the cost of value and derivatives or, with a mesh, of the backward pass alone.
-        print_jaxpr: print the program.
+        mesh: with specs, each device of the mesh runs `f`, as in `shard_map`; may be an `AbstractMesh`.
+        in_specs: the specs of the arguments, as in `shard_map`.
+        out_specs: the specs of the results.
+        pin_lhs_in_vmem: whether left operands and results of matrix products stay in fast memory, at no cost.
+        pin_rhs_in_vmem: whether right operands of matrix products stay in fast memory.
+        vjp: whether to add the cost of the backward pass; with a mesh, count the backward pass alone.
+        print_jaxpr: whether to print the program.
 
     >>> import atled, atled.numpy as jnp
     >>> x = atled.ShapeDtypeStruct((1000, 1000), "float32")
@@ -111,7 +113,7 @@ def roofline(
         if print_jaxpr:
             print(program)
         walk = _Walk(name, mesh, {}, pin_lhs_in_vmem, pin_rhs_in_vmem)
-        if is_sharded:  # what one device does, of whole arrays nothing
+        if is_sharded:  # counts only the ops inside shard_map, per device
             parts = [e for e in program.equations if isinstance(e.op, ShardMap)]
             placed = shapes if vjp else _placed(shapes, out_specs, mesh)
             return placed, sum([walk.of_equation(e) for e in parts], RooflineResult())
@@ -130,7 +132,7 @@ def roofline_and_grad(
     pin_rhs_in_vmem: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
-    """A function that returns the shapes of the results of `f`, its cost, and that of its backward pass.
+    """A function that returns the shapes of the results of `f`, the cost of `f`, and the cost of its backward pass.
 
     >>> import atled
     >>> from atled.sharding import AbstractMesh, P
@@ -155,7 +157,7 @@ def _recorded(f: Callable[..., Any], args: Any, is_derived: bool, is_backward_on
     if not is_derived:
         return make_program(f, return_shape=True)(*args)
     out = eval_shape(f, *args)
-    if is_backward_only:  # what the forward pass keeps is given
+    if is_backward_only:  # residuals are inputs
         pull = eval_shape(lambda *args: _vjp(f, *args)[1], *args)
         return make_program(lambda pull, out: pull(out), return_shape=True)(pull, out)
 
@@ -168,7 +170,7 @@ def _recorded(f: Callable[..., Any], args: Any, is_derived: bool, is_backward_on
 
 
 def _placed(shapes: Any, specs: Any, mesh: Any) -> Any:
-    """Shapes with shardings, where a mesh of devices says how results are laid out."""
+    """The shapes with the shardings of the specs; without them for an `AbstractMesh`."""
     if not isinstance(mesh, Mesh):
         return shapes
     flat, prefix = tree.flatten(specs, is_leaf=lambda s: isinstance(s, PartitionSpec))
@@ -179,16 +181,16 @@ def _placed(shapes: Any, specs: Any, mesh: Any) -> Any:
 
 
 class _Walk(NamedTuple):
-    """Adds up what the equations of a program cost."""
+    """Sums the costs of a program's equations."""
 
     name: str
     mesh: Any
-    sizes: dict[Any, int]  # of the mesh axes around
+    sizes: dict[Any, int]  # of the enclosing mesh axes
     pin_lhs: bool
     pin_rhs: bool
 
     def of_program(self, program: Program) -> RooflineResult:
-        """The cost of a program; values are alive from where they are computed to where they are last used."""
+        """The cost of a program; a value is alive from its equation to its last use."""
         program = pruned(program, [True] * len(program.outputs))
         last = {v: i for i, e in enumerate(program.equations) for v in e.operands if type(v) is Var}
         last.update({v: len(program.equations) for v in program.outputs if type(v) is Var})
@@ -202,7 +204,7 @@ class _Walk(NamedTuple):
         return total
 
     def of_equation(self, e: Equation) -> RooflineResult:
-        """The cost of an equation, by the rule of a user, its programs, or the rule of its op."""
+        """The cost of an equation, from a user's rule, the programs that its op holds, or the op's rule."""
         op, types = e.op, [v.type for v in e.operands]
         primitive = primitive_of(type(op))
         context = RooflineRuleContext(
@@ -213,7 +215,7 @@ class _Walk(NamedTuple):
         if rule is not None:
             return rule(context, *[RooflineShape.from_aval(t) for t in types], **primitive.params_of(op))
         if type(primitive) is not Primitive:
-            warnings.warn(f"roofline: no rule for {primitive}, which counts nothing: register_roofline.", stacklevel=2)
+            warnings.warn(f"roofline: no rule for {primitive}; its cost counts as 0: register_roofline.", stacklevel=2)
             return RooflineResult()
         held = self.of_programs(op)
         if held is not None:
@@ -221,7 +223,7 @@ class _Walk(NamedTuple):
         return traffic(op, types, self.sizes) if isinstance(op, Collective) else cost_of(op, context)
 
     def of_programs(self, op: Any) -> RooflineResult | None:
-        """The cost of the programs that an op runs; None if it runs none."""
+        """The cost of the programs that an op holds; None if it holds none."""
         if isinstance(op, ShardMap):
             inside = self._replace(sizes={**self.sizes, **{a: op.mesh.shape[a] for a in op.axes_here}})
             return inside.of_program(op.program)

@@ -1,6 +1,6 @@
-"""What the ops of this library cost: operations, and bytes read and written. Ops without a rule count nothing.
+"""The costs of atled's ops: floating-point operations, and bytes read and written.
 
-Those are ops that only move elements, as in JAX, and sorts, Fourier transforms and decompositions.
+Ops without a rule cost nothing: those that only move elements, as in JAX, sorts, Fourier transforms and decompositions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FREE = (conversion.Convert, conversion.ReducePrecision, elementwise.StopGradien
 
 
 def cost_of(op: Any, context: RooflineRuleContext) -> RooflineResult:
-    """The cost of an op of the library that holds no program and sends nothing."""
+    """The cost of an op that is neither a collective nor holds a program."""
     if isinstance(op, _FREE):
         return RooflineResult()
     rule = next((_RULES[kind] for kind in type(op).__mro__ if kind in _RULES), None)
@@ -45,7 +45,7 @@ def _elementwise(op: Any, context: RooflineRuleContext) -> RooflineResult:
 
 
 def _select(op: Any, context: RooflineRuleContext) -> RooflineResult:
-    """Only one of the cases is read for each element."""
+    """One operation per element; counts the bytes of the predicate and of one case."""
     (out,) = context.avals_out
     return RooflineResult(unfused_flops=out.size, unfused_hbm_bytes=bytes_of(context.avals_in[0]) + bytes_of(out))
 
@@ -59,7 +59,7 @@ def _window(op: window_reductions.ReduceWindow, context: RooflineRuleContext) ->
 
 
 def _normalize(op: Any, context: RooflineRuleContext) -> RooflineResult:
-    """A maximum, a difference, an exponential, a sum, and a quotient or difference for each element."""
+    """Five operations per element: a maximum, a difference, an exponential, a sum, and a quotient or difference."""
     return _unfused(5 * context.avals_in[0].size, context)
 
 
@@ -72,7 +72,7 @@ def _dot(op: contraction.DotGeneral, context: RooflineRuleContext) -> RooflineRe
 
 
 def _convolve(op: convolution.Convolution, context: RooflineRuleContext) -> RooflineResult:
-    """Two operations for each product of elements, of which padding and holes of dilations are none."""
+    """Two operations for each product of elements; padding and the holes of dilations do not count."""
     (x, kernel), (out,) = context.avals_in, context.avals_out
     axes = op.axes
     meetings = [
@@ -89,7 +89,7 @@ def _convolve(op: convolution.Convolution, context: RooflineRuleContext) -> Roof
 def _meetings(
     length: int, kernel: int, places: int, stride: int, padding: int, x_dilation: int, kernel_dilation: int
 ) -> int:
-    """How often an element of the kernel meets one of x, along an axis, over all places of the kernel."""
+    """The number of pairs of kernel and x elements that are multiplied along an axis, over all kernel positions."""
     last = (length - 1) * x_dilation
     met = 0
     for k in range(kernel):
@@ -100,13 +100,13 @@ def _meetings(
 
 
 def _gather(op: Any, context: RooflineRuleContext) -> RooflineResult:
-    """Indices and what they select are read, and written."""
+    """Counts the bytes of the indices, and twice those of the result: read and written."""
     moved = bytes_of(context.avals_in[1]) + 2 * bytes_of(context.avals_out[0])
     return RooflineResult(unfused_hbm_bytes=moved)
 
 
 def _scatter(op: indexing.Scatter, context: RooflineRuleContext) -> RooflineResult:
-    """Indices, updates and what they change are read, and written."""
+    """Counts the bytes of the indices, and three times those of the updates: two reads and a write."""
     _, indices, updates = context.avals_in
     flops = 0 if op.combine == "set" else updates.size
     return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=bytes_of(indices) + 3 * bytes_of(updates))

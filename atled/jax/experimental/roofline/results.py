@@ -1,4 +1,4 @@
-"""What a function costs, and what rules for primitives are given: the classes of `roofline`."""
+"""The classes of `roofline`: its result, and the arguments of cost rules."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from atled.core.types import ArrayType
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RooflineResult:
-    """Operations, bytes of memory and bytes sent along each mesh axis, all for one device.
+    """The cost for one device: operations, bytes of memory, and bytes sent along each mesh axis.
 
-    `flops` and `hbm_bytes` are those of matrix products, and assume that the compiler fuses everything else into
-    them; those that begin with `unfused_` are of all ops, each of which reads its operands from memory and writes its
-    results there. `peak_hbm_bytes` is what values take that are alive at the same time. `ici_latency` counts steps of
+    `flops` and `hbm_bytes` count only matrix products, assuming that the compiler fuses all other ops into them; fields
+    that begin with `unfused_` count all ops, each of which reads its operands from memory and writes its results there.
+    `peak_hbm_bytes` is the most memory that values take that are alive at the same time. `ici_latency` counts steps of
     communication.
 
     >>> first = RooflineResult(flops=3, ici_bytes={"x": 4}, peak_hbm_bytes=8)
@@ -34,7 +34,7 @@ class RooflineResult:
 
     @classmethod
     def zeros(cls) -> RooflineResult:
-        """The cost of doing nothing."""
+        """A result whose fields are zero."""
         return cls()
 
     def __add__(self, other: RooflineResult) -> RooflineResult:
@@ -65,7 +65,7 @@ def _added(first: Mapping[Any, int], second: Mapping[Any, int]) -> dict[Any, int
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RooflineShape:
-    """Shape and dtype of an operand, as a rule gets them.
+    """The shape and dtype of an operand, an argument of cost rules.
 
     >>> import atled
     >>> shape = RooflineShape.from_aval(atled.jax.typeof(atled.numpy.ones((2, 3))))
@@ -85,22 +85,22 @@ class RooflineShape:
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return ArrayType(self.shape, self.dtype).size
 
     @property
     def bytes(self) -> int:
-        """How much memory they take."""
+        """The number of bytes of the elements."""
         return bytes_of(ArrayType(self.shape, self.dtype))
 
     @classmethod
     def total_bytes(cls, avals: Sequence[ArrayType]) -> int:
-        """How much memory arrays of these types take together."""
+        """The total number of bytes of arrays of these types."""
         return sum([cls.from_aval(t).bytes for t in avals])
 
 
 def bytes_of(t: ArrayType) -> int:
-    """The memory that an array of a type takes; a key is two words, and float0 nothing."""
+    """The number of bytes of an array: 8 for each key, 0 for float0."""
     if t.kind in "k0":
         return 8 * t.size if t.kind == "k" else 0
     return t.size * t.dtype.itemsize
@@ -108,7 +108,7 @@ def bytes_of(t: ArrayType) -> int:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RooflineRuleContext:
-    """The equation whose cost a rule computes: its primitive and types, the mesh, and what was asked of `roofline`.
+    """The context of a cost rule: the equation's primitive and types, the mesh, and options of `roofline`.
 
     >>> import atled
     >>> from atled.jax.experimental.roofline import register_roofline, roofline

@@ -1,6 +1,7 @@
-"""What collectives send: bytes along each mesh axis, and steps. Devices form a ring along each axis.
+"""The costs of collectives: bytes sent along each mesh axis, and steps. Devices form a ring along each axis.
 
-A sum is a `psum_scatter` and an `all_gather`. Each takes as many steps as the longest axis has devices, for each axis.
+A `psum` costs a `psum_scatter` and an `all_gather`. Each of these takes `max(lengths) * len(lengths)` steps, where
+`lengths` are the lengths of the mesh axes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def traffic(op: collectives.Collective, types: Sequence[ArrayType], sizes: Sizes
 
 
 def _scattered(op: Any, size: int, lengths: Sequence[int]) -> tuple[int, int]:
-    """Of what a device has, it keeps one part; each axis carries the same share of the others."""
+    """A device sends all but one of `count` parts of its data, evenly split over the mesh axes."""
     count = math.prod(lengths)
     return size // count // len(lengths) * (count - 1), max(lengths) * len(lengths)
 
@@ -45,21 +46,21 @@ def _reduced(op: Any, size: int, lengths: Sequence[int]) -> tuple[int, int]:
 
 
 def _exchanged(op: Any, size: int, lengths: Sequence[int]) -> tuple[int, int]:
-    """Half of everything crosses the middle of the longest axis, on as many links as there are rings along it."""
+    """Half of all data crosses the middle of the longest axis, over the links of all rings along it."""
     count = math.prod(lengths)
     links = count // max(lengths) * (2 if min(lengths) > 2 else 1)
     return size * count // (2 * links), sum(lengths) // 2
 
 
 def _permuted(op: Any, size: int, lengths: Sequence[int]) -> tuple[int, int]:
-    """As many bytes as go over the busiest link, as many steps as the longest way has."""
+    """The bytes over the busiest link, and the number of links on the longest path."""
     ways = [list(_way(pair, lengths)) for pair in op.pairs]
     load = Counter([link for way in ways for link in way])
     return size * max(load.values(), default=0), max([len(way) for way in ways], default=0)
 
 
 def _way(pair: Sequence[int], lengths: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-    """The links between two devices, along one axis after the other, each in the shorter direction."""
+    """The links on the path between two devices: along one axis after the other, each in the shorter direction."""
     here, there = (list(np.unravel_index(i, lengths)) for i in pair)
     for axis, length in enumerate(lengths):
         ahead = (there[axis] - here[axis]) % length

@@ -1,4 +1,4 @@
-"""Derivatives with respect to sparse arrays: with respect to their data, at the same positions."""
+"""Derivatives with respect to the data of sparse arrays; indices stay the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
 
 class _Numbers:
-    """A function of only the data of sparse arguments, and the inverse conversion."""
+    """`fun` as a function of the data of its sparse arguments; `rebuilt` makes sparse arrays of results again."""
 
     def __init__(self, fun: Callable[..., Any], argnums: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.is_one = isinstance(argnums, int)
@@ -38,13 +38,13 @@ class _Numbers:
         return self.fun(*args, **self.kwargs)
 
     def rebuilt(self, leaves: Sequence[Any]) -> Any:
-        """Results for each argument, in the structure of the arguments."""
+        """The results in the tree structure of the arguments `argnums`."""
         results = self.structure.unflatten(leaves)
         return results[0] if self.is_one else tuple(results)
 
 
 def _with(x: Any, data: Any) -> Any:
-    """A sparse array with other data."""
+    """The sparse array `x` with other data; `data` itself if `x` is dense."""
     if not is_sparse_array(x):
         return data
     children, meta = x.tree_flatten()
@@ -116,14 +116,14 @@ def _jacobian(transform: Callable[..., Any], fun: Any, argnums: Any, has_aux: bo
 
 
 def _as_sparse(x: Any, derivative: Any) -> Any:
-    """The Jacobian for a sparse array: axes of the result become leading batch axes."""
+    """The Jacobian for `x`, sparse if `x` is: axes of the result become leading batch axes."""
     if not isinstance(x, JAXSparse):
         return derivative
     lead = derivative.shape[: derivative.ndim - x.data.ndim]
     if not lead:
         return _with(x, derivative)
     if not isinstance(x, BCOO):
-        says = f"jacobian: derivatives of arrays by {type(x).__name__} have no sparse form; it has no batch axes."
+        says = f"jacobian: derivatives of arrays by {type(x).__name__} have no sparse form without batch axes."
         raise NotImplementedError(errors.explained(says, "a BCOO array."))
     indices = jnp.broadcast_to(x.indices, (*lead, *x.indices.shape))
     flags = {"indices_sorted": x.indices_sorted, "unique_indices": x.unique_indices}
@@ -133,7 +133,7 @@ def _as_sparse(x: Any, derivative: Any) -> Any:
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Like `atled.jacfwd`, for dense results; in the Jacobian for a sparse array, axes of the result are batch axes.
+    """Like `atled.jacfwd`, for dense results; the Jacobian for a sparse array has the result's axes as batch axes.
 
     >>> import atled.numpy as jnp
     >>> from atled.jax.experimental import sparse
@@ -146,7 +146,7 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Like `atled.jacrev`, for dense results; in the Jacobian for a sparse array, axes of the result are batch axes.
+    """Like `atled.jacrev`, for dense results; the Jacobian for a sparse array has the result's axes as batch axes.
 
     >>> import atled.numpy as jnp
     >>> from atled.jax.experimental import sparse

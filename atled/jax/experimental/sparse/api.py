@@ -58,9 +58,10 @@ def random_bcoo(
     n_batch: int = 0, n_dense: int = 0, unique_indices: bool = True, sorted_indices: bool = False,
     generator: Callable[..., Any] = random.uniform, **kwds: Any,
 ) -> BCOO:  # fmt: skip
-    """An array with random values at random positions; `nse` is their number, or a fraction of the size if below one.
+    """An array with random values at random indices.
 
-    `generator(key, shape, dtype, **kwds)` makes the numbers.
+    `nse` is the number of entries or, if less than one, a fraction of the size; `generator(key, shape, dtype, **kwds)`
+    returns the values.
 
     >>> import atled
     >>> random_bcoo(atled.random.key(0), (3, 4), nse=5, dtype="float32")
@@ -74,7 +75,7 @@ def random_bcoo(
     size = math.prod(dims)
     count = math.ceil(size * nse) if 0 < nse < 1 else int(nse)
     if (count != nse and not 0 < nse < 1) or count < 0 or (unique_indices and count > size):
-        says = f"random_bcoo: nse must be a part, or a number of entries up to {size}; got {nse}."
+        says = f"random_bcoo: nse must be a fraction, or a number of entries up to {size}; got {nse}."
         raise ValueError(errors.explained(says))
     index_dtype = jnp.int32 if indices_dtype is None else indices_dtype
     data_key, place_key = random.split(key)

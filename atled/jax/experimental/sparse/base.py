@@ -1,7 +1,7 @@
 """`JAXSparse`, the base class of sparse arrays, and warnings and errors about inefficient operations.
 
 A sparse array is a pytree: its leaves are data and indices, its shape is static. Functions of `atled.numpy` do not
-accept it; `sparsify` converts functions so that they do.
+accept sparse arrays; `sparsify(f)` does.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SparseEfficiencyWarning(UserWarning):
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A product that cuSPARSE could run if its operands were sorted. Never issued here; for compatibility.
+    """JAX's warning for products that cuSPARSE cannot run because indices are unsorted. atled never issues it.
 
     >>> from atled.jax.experimental import sparse
     >>> issubclass(sparse.CuSparseEfficiencyWarning, sparse.SparseEfficiencyWarning)
@@ -80,7 +80,7 @@ class JAXSparse(abc.ABC):
     data: Any
     shape: tuple[int, ...]
     nse: Any = property(abc.abstractmethod(lambda self: 0), doc="The number of stored entries.")
-    dtype: Any = property(abc.abstractmethod(lambda self: None), doc="The dtype of the numbers.")
+    dtype: Any = property(abc.abstractmethod(lambda self: None), doc="The dtype of the data.")
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None  # makes NumPy's operators defer to ours
 
@@ -99,7 +99,7 @@ class JAXSparse(abc.ABC):
 
     @property
     def T(self) -> Any:
-        """The axes in reverse order."""
+        """The array with its axes in reverse order."""
         return self.transpose()
 
     def __len__(self) -> int:
@@ -123,23 +123,23 @@ class JAXSparse(abc.ABC):
 
     @abc.abstractmethod
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and the static data."""
+        """The leaves and the static data, for the pytree registry."""
 
     @classmethod
     @abc.abstractmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """The array, from the results of `tree_flatten`."""
+        """The array from the results of `tree_flatten`."""
 
     @abc.abstractmethod
     def todense(self) -> Array:
-        """The dense array."""
+        """The same array in dense form."""
 
     @abc.abstractmethod
     def transpose(self, axes: Any = None) -> Any:
-        """The axes in another order."""
+        """The array with its axes in another order."""
 
     def _missing(self, name: str) -> NoReturn:
-        says = f"{type(self).__name__}.{name}: it is not defined for this format."
+        says = f"{type(self).__name__}.{name}: this format does not support the operation."
         raise NotImplementedError(errors.explained(says, "a BCOO array, which supports it, or x.todense()."))
 
     def sum(self, *args: Any, **kwargs: Any) -> Any:
@@ -192,25 +192,25 @@ def register(cls: C_) -> C_:
 
 
 def over_batches(f: Any, count: int) -> Any:
-    """Map a function of one example over `count` leading axes of its operands."""
+    """`f`, mapped by `vmap` over the first `count` axes of its operands."""
     for _ in range(count):
         f = vmap(f)
     return f
 
 
 def fitted(shape: tuple[int, ...], batch: tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
-    """The shape of an array after `vmap` added a leading axis to its leaves or removed one; it has `ndim` axes now.
+    """The shape of an array with `ndim` axes after `vmap` added leading axes to its leaves or removed them.
 
-    The static data of a pytree does not change with its leaves; `batch` are the leaves' current leading axes.
+    The static `shape` of the pytree does not change with its leaves; `batch` are the leaves' current leading axes.
     """
     if batch is None or ndim == len(shape) or ndim < len(batch):
         return shape
     agrees = lambda stored, full: all([s in (1, n) for s, n in zip(stored, full, strict=False)])  # noqa: E731
-    for _ in range(ndim - len(shape)):  # one axis was added: the one without which the others agree with the shape
+    for _ in range(ndim - len(shape)):  # find the added axis: without it, the others agree with the shape
         before = batch[: len(batch) - (ndim - len(shape)) + 1]
         axis = next((i for i in range(len(before)) if agrees(before[:i] + before[i + 1 :], shape)), 0)
         shape = (*shape[:axis], before[axis], *shape[axis:])
-    for _ in range(len(shape) - ndim):  # one axis was removed
+    for _ in range(len(shape) - ndim):  # find the removed axis
         count = len(batch) + len(shape) - ndim
         axis = next((i for i in range(count) if agrees(batch, shape[:i] + shape[i + 1 :])), 0)
         shape = shape[:axis] + shape[axis + 1 :]
@@ -218,5 +218,5 @@ def fitted(shape: tuple[int, ...], batch: tuple[int, ...] | None, ndim: int) -> 
 
 
 def leading(count: int, *xs: Any) -> tuple[int, ...]:
-    """The lengths of the batch axes; some arrays may store length one, which broadcasts."""
+    """The lengths of the first `count` axes, the batch axes, of several arrays; length one broadcasts."""
     return np.broadcast_shapes(*[x.shape[:count] for x in xs])

@@ -1,9 +1,9 @@
-"""`BCOO`: a batched coordinate format: entries and their indices, with leading batch axes and trailing dense axes.
+"""`BCOO`, a batched coordinate format: entries and their indices, with leading batch axes and trailing dense axes.
 
-The axes of an array are n_batch batch axes, then n_sparse sparse ones, then n_dense dense ones. `data` has the shape
+The axes of an array are n_batch batch axes, then n_sparse sparse axes, then n_dense dense axes. `data` has the shape
 [*batch, nse, *dense] and `indices` [*batch, nse, n_sparse]. Entries with indices out of bounds are padding and are
-ignored. Entries with equal indices are summed. A batch axis of length one broadcasts. Functions of such arrays are in
-`layout.py`, `shaping.py` and `products.py`, operators in `transform.py`.
+ignored. Entries with equal indices are summed. A batch axis of length one broadcasts. Functions of `BCOO` arrays are
+in `layout.py`, `shaping.py`, `parts.py` and `products.py`, operators in `operators.py`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from atled.staging.jit import library_function
 __all__ = ["BCOO", "bcoo_extract", "bcoo_fromdense", "bcoo_todense"]
 
 
-METHODS: dict[str, Any] = {}  # functions of modules above this one that methods call; `operators.py` fills it
+METHODS: dict[str, Any] = {}  # functions that methods call; `operators.py` fills it, which imports this module
 
 
 class Layout(NamedTuple):
-    """The numbers of batch, sparse and dense axes of an array, and of its entries."""
+    """The numbers of batch, sparse and dense axes of an array, and of its stored entries."""
 
     n_batch: int
     n_sparse: int
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
 
 @register
 class BCOO(JAXSparse):
-    """A sparse array: values `data` at positions `indices`. It is a pytree, so all transforms accept it.
+    """A sparse array: values `data` at positions `indices`. A `BCOO` is a pytree, so all transforms accept it.
 
     >>> import atled.numpy as jnp
     >>> x = BCOO((jnp.array([1.0, 3.0]), jnp.array([[0, 0], [1, 2]])), shape=(2, 3))
@@ -66,8 +66,8 @@ class BCOO(JAXSparse):
         super().__init__(args, shape=shape)
         validated("BCOO", self)
 
-    nse = property(lambda self: self.indices.shape[-2], doc="The number of stored entries, in each batch.")
-    dtype = property(lambda self: self.data.dtype, doc="The dtype of the numbers.")
+    nse = property(lambda self: self.indices.shape[-2], doc="The number of stored entries per batch element.")
+    dtype = property(lambda self: self.data.dtype, doc="The dtype of the data.")
     n_batch = property(lambda self: self.indices.ndim - 2, doc="The number of batch axes.")
     n_sparse = property(lambda self: self.indices.shape[-1], doc="The number of sparse axes.")
     n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch, doc="The number of dense axes.")
@@ -83,7 +83,7 @@ class BCOO(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCOO:
-        """The array from a `scipy.sparse` matrix."""
+        """Convert a `scipy.sparse` matrix to `BCOO`."""
         if n_dense != 0 or n_batch != 0:
             says = f"BCOO.from_scipy_sparse: n_batch and n_dense must be 0; got {n_batch} and {n_dense}."
             raise NotImplementedError(errors.explained(says, "update_layout on the result."))
@@ -124,7 +124,7 @@ class BCOO(JAXSparse):
             parts = jnp.ones(len(rows), dtype), np.stack([rows, columns], -1)
         elif n_dense == 1 and n_sparse == 1:
             parts = jnp.zeros((len(rows), M), dtype).at[np.arange(len(rows)), columns].set(1), rows[:, None]
-        elif n_batch == 1 and n_sparse == 1:  # one entry per row; padding in rows that the diagonal does not reach
+        elif n_batch == 1 and n_sparse == 1:  # one entry per row, padding where the diagonal has none
             places = np.full((N, 1, 1), M)
             places[rows, 0, 0] = columns
             parts = jnp.asarray(places[..., 0] < M).astype(dtype or float), places
@@ -136,13 +136,13 @@ class BCOO(JAXSparse):
         return cls((parts[0], indices), shape=(N, M), indices_sorted=True, unique_indices=True)
 
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and the static data."""
+        """The leaves and the static data, for the pytree registry."""
         meta = {"shape": self.shape, "indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices}
         return (self.data, self.indices), meta
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> BCOO:
-        """The array, from the results of `tree_flatten`."""
+        """The array from the results of `tree_flatten`."""
         mat = object.__new__(cls)
         mat.data, mat.indices = children
         mat.indices_sorted, mat.unique_indices = aux_data["indices_sorted"], aux_data["unique_indices"]
@@ -155,7 +155,7 @@ class BCOO(JAXSparse):
         return mat
 
     def todense(self) -> Array:
-        """The dense array."""
+        """The same array in dense form."""
         return bcoo_todense(self)
 
     def with_data(self, data: Any) -> BCOO:
@@ -164,7 +164,7 @@ class BCOO(JAXSparse):
         return BCOO((data, self.indices), shape=self.shape, **flags)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-        """The array with duplicate entries summed, sorted; `nse`, the number to store, is required under `jit`."""
+        """The array with duplicate entries summed and sorted; `nse` entries are stored, required under `jit`."""
         return METHODS["sum_duplicates"](self, nse, remove_zeros)
 
     def sort_indices(self) -> BCOO:
@@ -218,7 +218,7 @@ def dense_shape(mat: BCOO) -> tuple[int, ...]:
 
 
 def stored(mat: BCOO) -> tuple[Any, Any]:
-    """Data and indices with all their batch axes at full length."""
+    """Data and indices, broadcast to the full lengths of the batch axes."""
     batch, data, indices = mat.shape[: mat.n_batch], mat.data, mat.indices
     if data.shape[: mat.n_batch] != batch:
         data = jnp.broadcast_to(data, (*batch, *data.shape[mat.n_batch :]))
@@ -233,7 +233,7 @@ def inside(indices: Any, dims: Sequence[int]) -> Any:
 
 
 def limits(dims: Sequence[int], indices: Any) -> Any:
-    """Lengths of axes in the dtype of the indices; these are also the indices of padding."""
+    """The lengths of axes in the dtype of the indices; padding entries have these indices."""
     dtype = np.dtype(indices.dtype)
     if dims and max(dims) > np.iinfo(dtype).max:
         says = f"sparse: indices of {dtype} cannot count up to {max(dims)}."
@@ -242,13 +242,13 @@ def limits(dims: Sequence[int], indices: Any) -> Any:
 
 
 def masked(is_kept: Any, data: Any) -> Any:
-    """The data, with zeros for entries that are not kept; `is_kept` has the leading axes of the data."""
+    """The data with zeros for entries where `is_kept`, which has the leading axes of the data, is false."""
     wide = is_kept.reshape(is_kept.shape + (1,) * (data.ndim - is_kept.ndim))
     return jnp.where(wide, data, jnp.zeros((), data.dtype))
 
 
 def columns(indices: Any) -> tuple[Any, ...]:
-    """Positions along each axis."""
+    """A tuple with the indices along each axis."""
     return tuple([indices[..., i] for i in range(indices.shape[-1])])
 
 
@@ -263,7 +263,7 @@ def positions_of_diagonal(n: int, m: int, k: int) -> tuple[Any, Any]:
 
 
 def order_of(indices: Any) -> Any:
-    """The entries of one batch, sorted stably by their indices."""
+    """The permutation that stably sorts the entries of one batch element by their indices."""
     count = indices.shape[0]
     numbers = jnp.arange(count)
     if not indices.shape[1]:
@@ -272,13 +272,13 @@ def order_of(indices: Any) -> Any:
 
 
 def starts(indices: Any) -> Any:
-    """Which of the sorted entries are the first with their indices."""
+    """A mask of sorted entries that is true for the first entry with each index."""
     first = jnp.ones(min(1, indices.shape[0]), bool)
     return jnp.concatenate([first, jnp.any(indices[1:] != indices[:-1], -1)])
 
 
 def is_first(indices: Any) -> Any:
-    """Which entries of one batch, in any order, are the first with their indices."""
+    """A mask of the entries of one batch element, in any order: true for the first entry with each index."""
     order = order_of(indices)
     return jnp.zeros(indices.shape[0], bool).at[order].set(starts(indices[order]))
 
@@ -289,8 +289,7 @@ def is_first(indices: Any) -> Any:
 def bcoo_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
 ) -> BCOO:
-    """Convert a dense array to a sparse one. `nse` is the number of entries to store in each batch, required under
-    `jit`.
+    """Convert a dense array to `BCOO`. `nse` is the number of entries to store per batch element, required under `jit`.
 
     >>> import atled.numpy as jnp
     >>> bcoo_fromdense(jnp.array([[0, 2], [0, 0]])).indices
@@ -306,7 +305,7 @@ def bcoo_fromdense(
 
 
 def counted(name: str, count: Any, kind: Any = ConcretizationTypeError) -> int:
-    """A computed number of entries, as a Python integer."""
+    """A computed number of entries as a Python integer; raises if it is not known while tracing."""
     if isinstance(count, Tracer) and (count := count.known()) is None:
         says = f"{name}: nse, the number of entries to store, must be known while tracing; it depends on the values."
         raise kind(errors.explained(says, f"{name}(x, nse=n), where n is large enough."))
@@ -339,14 +338,14 @@ def _from_dense(mat: Any, nse: int, n_batch: int, n_dense: int, index_dtype: Any
 
 
 def _read(mat: Any, indices: Any) -> Any:
-    """The values at indices, zero out of bounds."""
+    """The values of a dense array at indices; zero out of bounds."""
     if not indices.shape[-1]:
         return jnp.broadcast_to(mat, (indices.shape[0], *mat.shape))
     return mat.at[columns(indices)].get(mode="fill", fill_value=0)
 
 
 def bcoo_todense(mat: BCOO) -> Array:
-    """The dense array.
+    """The same array in dense form.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_todense(sparse.eye(2))
@@ -372,9 +371,9 @@ def _to_dense(mat: BCOO) -> Any:
 
 
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
-    """The values of a dense array at the indices of a sparse one.
+    """A sparse array with the indices of `sparr` and the values of the dense array `arr` there.
 
-    Of several entries with the same indices, the first gets the value and the others zero, unless `assume_unique`.
+    Of several entries with the same index, the first gets the value and the others get zero, unless `assume_unique`.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_extract(sparse.eye(2), [[1.0, 2.0], [3.0, 4.0]]).data
@@ -383,7 +382,7 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
     validated("bcoo_extract", sparr)
     arr = jnp.asarray(arr)
     if arr.shape != sparr.shape:
-        says = f"bcoo_extract: the arrays must have one shape; got {sparr.shape} and {arr.shape}."
+        says = f"bcoo_extract: both arrays must have the same shape; got {sparr.shape} and {arr.shape}."
         raise ValueError(errors.explained(says))
     is_unique = sparr.unique_indices if assume_unique is None else assume_unique
     return sparr.with_data(_extracted(sparr.indices, arr, bool(is_unique)))

@@ -1,7 +1,7 @@
 """`BCSR`: a batched compressed-row format, with leading batch axes and trailing dense axes.
 
-`data` has the shape [*batch, nse, *dense], `indices` are columns, [*batch, nse], and `indptr` says where rows begin,
-[*batch, rows + 1]. Operations convert to `BCOO`.
+`data` has the shape [*batch, nse, *dense], `indices`, the columns of the entries, [*batch, nse], and `indptr`, the
+offsets of the rows, [*batch, rows + 1]. Operations convert to `BCOO`.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class BCSR(JAXSparse):
         super().__init__(args, shape=shape)
         _validated("BCSR", self)
 
-    nse = property(lambda self: self.indices.shape[-1], doc="The number of stored entries, in each batch.")
-    dtype = property(lambda self: self.data.dtype, doc="The dtype of the numbers.")
+    nse = property(lambda self: self.indices.shape[-1], doc="The number of stored entries per batch element.")
+    dtype = property(lambda self: self.data.dtype, doc="The dtype of the data.")
     n_batch = property(lambda self: self.indices.ndim - 1, doc="The number of batch axes.")
     n_sparse = property(lambda self: 2, doc="The number of sparse axes.")
     n_dense = property(lambda self: self.data.ndim - self.indices.ndim, doc="The number of dense axes.")
@@ -72,7 +72,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
-        """The array from a `scipy.sparse` matrix."""
+        """Convert a `scipy.sparse` matrix to `BCSR`."""
         if n_dense != 0 or n_batch != 0:
             says = f"BCSR.from_scipy_sparse: n_batch and n_dense must be 0; got {n_batch} and {n_dense}."
             raise NotImplementedError(errors.explained(says))
@@ -98,7 +98,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """The same array, from a BCOO array with two sparse axes."""
+        """Convert a BCOO array with two sparse axes to `BCSR`."""
         layout = validated("BCSR.from_bcoo", arr)
         if layout.n_sparse != 2:
             says = f"BCSR.from_bcoo: there must be two sparse axes; got {arr!r}."
@@ -111,13 +111,13 @@ class BCSR(JAXSparse):
         return _expanded(self)
 
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and the static data."""
+        """The leaves and the static data, for the pytree registry."""
         meta = {"shape": self.shape, "indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices}
         return (self.data, self.indices, self.indptr), meta
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> BCSR:
-        """The array, from the results of `tree_flatten`."""
+        """The array from the results of `tree_flatten`."""
         mat = object.__new__(cls)
         mat.data, mat.indices, mat.indptr = children
         mat.indices_sorted, mat.unique_indices = aux_data["indices_sorted"], aux_data["unique_indices"]
@@ -129,7 +129,7 @@ class BCSR(JAXSparse):
         return mat
 
     def todense(self) -> Array:
-        """The dense array."""
+        """The same array in dense form."""
         return bcsr_todense(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
@@ -137,8 +137,8 @@ class BCSR(JAXSparse):
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
 
     def transpose(self, *args: Any, **kwargs: Any) -> Any:
-        """Not defined: the columns of a matrix are not stored together."""
-        says = "BCSR.transpose: it is not defined for this format."
+        """Always raises: the format compresses rows, so it cannot store the transposed array without conversion."""
+        says = "BCSR.transpose: this format does not support the operation."
         raise NotImplementedError(errors.explained(says, "x.to_bcoo().T."))
 
     def __matmul__(self, other: Any) -> Any:
@@ -194,7 +194,7 @@ def _expanded(mat: BCSR) -> BCOO:
 def bcsr_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
 ) -> BCSR:
-    """Convert a dense array to a sparse one, with two sparse axes.
+    """Convert a dense array to `BCSR`; two axes must remain for the sparse axes.
 
     >>> import atled.numpy as jnp
     >>> bcsr_fromdense(jnp.eye(3)).indices
@@ -208,7 +208,7 @@ def bcsr_fromdense(
 
 
 def bcsr_todense(mat: BCSR) -> Array:
-    """The dense array.
+    """The same array in dense form.
 
     >>> import atled.numpy as jnp
     >>> bcsr_todense(BCSR.fromdense(jnp.eye(2)))
@@ -249,7 +249,7 @@ def bcsr_dot_general(
     lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """The product of a BCSR and a dense array, with the dimension numbers of `lax.dot_general`.
+    """The product of a BCSR array and a dense array, with the dimension numbers of `lax.dot_general`.
 
     >>> import atled.numpy as jnp
     >>> x = BCSR.fromdense(jnp.eye(2))
@@ -282,7 +282,7 @@ def bcsr_broadcast_in_dim(
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """Concatenate arrays along a batch axis or a sparse one.
+    """Concatenate arrays along a batch axis or a sparse axis.
 
     >>> import atled.numpy as jnp
     >>> x = BCSR.fromdense(jnp.eye(2))

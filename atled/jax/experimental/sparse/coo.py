@@ -28,17 +28,17 @@ class COOInfo(NamedTuple):
 
 
 class Matrix(JAXSparse):
-    """Base class of the older formats: operations convert to BCOO."""
+    """Base class of COO, CSR and CSC, whose operations convert to BCOO."""
 
     nse = property(lambda self: self.data.size, doc="The number of stored entries.")
-    dtype = property(lambda self: self.data.dtype, doc="The dtype of the numbers.")
+    dtype = property(lambda self: self.data.dtype, doc="The dtype of the data.")
 
     def to_bcoo(self) -> BCOO:
         """The same matrix as a BCOO array."""
         raise NotImplementedError
 
     def todense(self) -> Array:
-        """The dense matrix."""
+        """The same matrix in dense form."""
         return self.to_bcoo().todense()
 
     def _matmul(self, name: str, other: Any, is_transposed: bool = False, ndim: int | None = None) -> Array:
@@ -92,7 +92,7 @@ class COO(Matrix):
         self._rows_sorted, self._cols_sorted = rows_sorted, cols_sorted
         super().__init__(args, shape=shape)
         if len(self.shape) != 2 or self.row.shape != self.data.shape or self.col.shape != self.data.shape:
-            says = f"COO: data, row and col must be vectors of one length, and the shape of two axes; got {shape}."
+            says = f"COO: data, row and col must be vectors of equal length, and the shape a pair; got {shape}."
             raise ValueError(errors.explained(says))
 
     _info = property(lambda self: COOInfo(self.shape, self._rows_sorted, self._cols_sorted))
@@ -133,13 +133,13 @@ class COO(Matrix):
         return COO((self.data[order], row, col), shape=self.shape, rows_sorted=True)
 
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and the static data."""
+        """The leaves and the static data, for the pytree registry."""
         flags = {"rows_sorted": self._rows_sorted, "cols_sorted": self._cols_sorted}
         return (self.data, self.row, self.col), {"shape": self.shape, **flags}
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> COO:
-        """The array, from the results of `tree_flatten`."""
+        """The matrix from the results of `tree_flatten`."""
         mat = object.__new__(cls)
         mat.data, mat.row, mat.col = children
         mat.shape, mat._rows_sorted, mat._cols_sorted = [aux_data[k] for k in ("shape", "rows_sorted", "cols_sorted")]
@@ -173,7 +173,7 @@ def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.in
 
 
 def coo_todense(mat: COO) -> Array:
-    """The dense matrix.
+    """The same matrix in dense form.
 
     >>> from atled.jax.experimental import sparse
     >>> coo_todense(sparse.eye(2, sparse_format="coo"))

@@ -18,7 +18,7 @@ __all__ = ["CSC", "CSR", "csr_fromdense", "csr_matmat", "csr_matvec", "csr_toden
 
 
 def beginnings(rows: Any, count: int, dtype: Any) -> Any:
-    """Where each row begins among entries that are sorted by rows, and where the last one ends."""
+    """The offset of each row among entries that are sorted by rows, and the end of the last row."""
     lengths = jnp.zeros(count, dtype).at[rows].add(jnp.ones(rows.shape, dtype), mode="drop")
     return jnp.concatenate([jnp.zeros(1, dtype), jnp.cumsum(lengths, dtype=dtype)])
 
@@ -30,7 +30,7 @@ def rows_of(indptr: Any, nse: int) -> Any:
 
 
 class _Compressed(Matrix):
-    """Base class of CSR and CSC; `by_rows` says which one it is."""
+    """Base class of CSR (`by_rows`) and CSC."""
 
     indices: Any
     indptr: Any
@@ -41,8 +41,8 @@ class _Compressed(Matrix):
         super().__init__(args, shape=shape)
         fits = len(self.shape) == 2 and self.indices.shape == self.data.shape
         if not fits or self.indptr.shape != (self.shape[0 if self.by_rows else 1] + 1,):
-            says = f"{type(self).__name__}: data and indices must be vectors of equal length, and indptr must be one "
-            says += f"longer than there are {'rows' if self.by_rows else 'columns'}; got the shape {shape}."
+            says = f"{type(self).__name__}: data and indices must be vectors of equal length, and indptr must have "
+            says += f"one element more than the matrix has {'rows' if self.by_rows else 'columns'}; got {shape}."
             raise ValueError(errors.explained(says))
 
     _bufs = property(lambda self: (self.data, self.indices, self.indptr))
@@ -72,12 +72,12 @@ class _Compressed(Matrix):
         return BCOO((self.data, jnp.stack(pair if self.by_rows else pair[::-1], -1)), shape=self.shape)
 
     def tree_flatten(self) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The leaves, and the static data."""
+        """The leaves and the static data, for the pytree registry."""
         return (self.data, self.indices, self.indptr), {"shape": self.shape}
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
-        """The array, from the results of `tree_flatten`."""
+        """The matrix from the results of `tree_flatten`."""
         mat = object.__new__(cls)
         mat.data, mat.indices, mat.indptr = children
         mat.shape = aux_data["shape"]
@@ -107,7 +107,7 @@ class CSR(_Compressed):
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     def transpose(self, axes: Any = None) -> CSC:
-        """Rows as columns."""
+        """The transposed matrix, in the other compressed format."""
         _none(axes)
         return CSC((self.data, self.indices, self.indptr), shape=self.shape[::-1])
 
@@ -129,7 +129,7 @@ class CSC(_Compressed):
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
     def transpose(self, axes: Any = None) -> CSR:
-        """Rows as columns."""
+        """The transposed matrix, in the other compressed format."""
         _none(axes)
         return CSR((self.data, self.indices, self.indptr), shape=self.shape[::-1])
 

@@ -1,4 +1,4 @@
-"""The order of entries, and which axes are batch, sparse and dense: other ways to store the same array."""
+"""Ways to store the same array: the order of its entries, and which axes are batch, sparse and dense."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _sorted(mat: BCOO) -> BCOO:
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The array with duplicate entries summed, sorted by index. `nse` is the number to store, required under `jit`.
+    """The array with duplicate entries summed and sorted by index; `nse` entries are stored, required under `jit`.
 
     >>> import atled.numpy as jnp
     >>> x = BCOO((jnp.array([1.0, 2.0, 5.0]), jnp.array([[1], [0], [1]])), shape=(2,))
@@ -64,7 +64,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
-    """Duplicate entries summed; optionally, entries that are zero become padding."""
+    """The array with duplicate entries summed and sorted; with `remove_zeros`, zero entries become padding."""
     validated("bcoo_sum_duplicates", mat)
     if nse is None:
         nse = counted("bcoo_sum_duplicates", _distinct(mat, bool(remove_zeros)), ValueError)
@@ -72,7 +72,7 @@ def sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
 
 
 def _cleaned(mat: BCOO, remove_zeros: bool) -> tuple[Any, Any]:
-    """Data and indices in which all padding has the same index, and zero data."""
+    """Data and indices, where padding has zero data and the out-of-bounds index `limits`."""
     data, indices = stored(mat)
     dims = sparse_shape(mat)
     limit = limits(dims, indices)
@@ -85,7 +85,7 @@ def _cleaned(mat: BCOO, remove_zeros: bool) -> tuple[Any, Any]:
 
 @library_function(static=("remove_zeros",))
 def _distinct(mat: BCOO, remove_zeros: bool) -> Any:
-    """The largest number of distinct indices in a batch."""
+    """The largest number of distinct indices in any batch element."""
     _, indices = _cleaned(mat, remove_zeros)
     if not mat.n_sparse:
         return jnp.asarray(1)
@@ -124,8 +124,8 @@ def bcoo_update_layout(
 ) -> BCOO:
     """The same array with other numbers of batch and dense axes.
 
-    Turning a sparse axis into a batch or dense one stores many zeros, unless its length is one. `on_inefficient` says
-    what to do then: "error", "warn", or None.
+    Converting a sparse axis to a batch or dense axis stores many zeros, unless its length is one. `on_inefficient` is
+    the reaction to that: "error" raises, "warn" warns, None accepts it.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_update_layout(sparse.eye(3, n_batch=1), n_batch=0)
@@ -167,14 +167,14 @@ def _stored_as(mat: BCOO, n_batch: int, n_dense: int) -> BCOO:
 
 
 def _grid(dims: Sequence[int], dtype: Any) -> Any:
-    """The indices of all elements of an array with these lengths, on one more axis."""
+    """The indices of all elements of an array with the shape `dims`, stacked along a new last axis."""
     if not dims:
         return jnp.zeros((0,), dtype)
     return jnp.stack(jnp.meshgrid(*[jnp.arange(n, dtype=dtype) for n in dims], indexing="ij"), -1)
 
 
 def dense_to_sparse(mat: BCOO, count: int) -> BCOO:
-    """Convert the first dense axes to sparse ones, which come last among the sparse axes."""
+    """Convert the first `count` dense axes to sparse axes, which come last among the sparse axes."""
     data, indices = stored(mat)
     n, axis = mat.n_batch, mat.n_batch + 1
     dims = data.shape[axis : axis + count]
@@ -188,7 +188,7 @@ def dense_to_sparse(mat: BCOO, count: int) -> BCOO:
 
 
 def batch_to_sparse(mat: BCOO, count: int) -> BCOO:
-    """Convert the last batch axes to sparse ones, which come first among the sparse axes."""
+    """Convert the last `count` batch axes to sparse axes, which come first among the sparse axes."""
     data, indices = stored(mat)
     n_left = mat.n_batch - count
     dims = data.shape[n_left : mat.n_batch]
@@ -200,7 +200,7 @@ def batch_to_sparse(mat: BCOO, count: int) -> BCOO:
 
 
 def _sparse_to_batch(mat: BCOO, count: int) -> BCOO:
-    """Convert the first sparse axes to batch ones: each batch stores all entries, most of them as padding."""
+    """Convert the first `count` sparse axes to batch axes; each batch element stores all entries, most as padding."""
     data, indices = stored(mat)
     n, dims, rest = mat.n_batch, sparse_shape(mat)[:count], sparse_shape(mat)[count:]
     grid = _grid(dims, indices.dtype).reshape(*dims, 1, count)
@@ -214,7 +214,7 @@ def _sparse_to_batch(mat: BCOO, count: int) -> BCOO:
 
 
 def _sparse_to_dense(mat: BCOO, count: int) -> BCOO:
-    """Convert the last sparse axes to dense ones: each entry becomes a block that is zero elsewhere."""
+    """Convert the last `count` sparse axes to dense axes; each entry becomes a block with one nonzero element."""
     data, indices = stored(mat)
     n_left = mat.n_sparse - count
     dims = sparse_shape(mat)[n_left:]

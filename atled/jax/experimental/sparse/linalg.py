@@ -21,12 +21,12 @@ __dir__ = __all__.copy
 
 
 def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any, Any, Any]:  # noqa: N803
-    """The largest eigenvalues of a Hermitian matrix, with eigenvectors, and the number of iterations.
+    """The k largest eigenvalues of a Hermitian matrix, their eigenvectors, and the number of iterations.
 
-    `A` is a matrix, or a function that multiplies it by a matrix of columns; the k columns of `X` are the initial
-    guess, and 5 k must be less than n. An eigenvector v has converged when |A v - lambda v| is less than `tol * 10 * n
-    * (lambda + |A v|)`. Each step finds the best vectors in the space spanned by the current ones, their residuals and
-    their last changes (LOBPCG; Knyazev, 2001), using an orthonormal basis.
+    `A` is an n x n matrix, or a function that returns `A @ v` for a matrix `v` of columns; the k columns of `X` are the
+    initial guess, and 5 k must be less than n. An eigenvector v has converged when |A v - lambda v| is less than
+    `tol * 10 * n * (lambda + |A v|)`. Each step solves the eigenvalue problem projected on the space spanned by the
+    current vectors, their residuals and their last changes (LOBPCG; Knyazev, 2001), in an orthonormal basis.
 
     >>> import atled, atled.numpy as jnp
     >>> x = atled.random.normal(atled.random.key(0), (20, 1))
@@ -40,24 +40,24 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
         raise ValueError(errors.explained(says))
     n, k = x.shape
     if k == 0 or 5 * k >= n:
-        says = f"lobpcg_standard: there must be k search directions with 0 < 5 k < n; got k={k}, n={n}."
+        says = f"lobpcg_standard: X must have k columns with 0 < 5 k < n; got k={k}, n={n}."
         raise ValueError(errors.explained(says))
     if callable(A):
         apply = A
     else:
         matrix = A if hasattr(A, "todense") else jnp.asarray(A)
         if tuple(matrix.shape) != (n, n):
-            says = f"lobpcg_standard: A must have the shape {(n, n)}, to go with X; got {tuple(matrix.shape)}."
+            says = f"lobpcg_standard: A must have the shape {(n, n)} to match X; got {tuple(matrix.shape)}."
             raise ValueError(errors.explained(says))
         apply = lambda v: matrix @ v  # noqa: E731
     first: Any = apply(x)
     if getattr(first, "shape", None) != x.shape or first.dtype != x.dtype:
-        says = "lobpcg_standard: A must give as many vectors as it gets, of one dtype"
+        says = "lobpcg_standard: A must return an array with the shape and dtype of its argument"
         raise ValueError(errors.explained(f"{says}; got {describe(first)} for {describe(x)}."))
     tol = float(dtypes.finfo(x.dtype).eps) if tol is None else tol
 
     def best(basis: Any, products: Any) -> tuple[Any, Any, Any]:
-        """The largest eigenvalues of the matrix projected on an orthonormal basis, and the eigenvectors."""
+        """The k largest eigenvalues of A projected on an orthonormal basis; eigenvectors in that basis and in full."""
         small = basis.conj().T @ products
         values, vectors = jnp.linalg.eigh((small + small.conj().T) / 2)
         top = vectors[:, ::-1][:, :k]
@@ -94,16 +94,16 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
 
 
 def _scaled(x: Any) -> Any:
-    """Columns normalized to length one; zero columns stay zero."""
+    """A matrix with its columns normalized to length one; zero columns stay zero."""
     size = jnp.linalg.norm(x, axis=0)
     return x / jnp.where(size > 0, size, 1)
 
 
 def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1) -> Any:
-    """Solve a linear system whose matrix is given in `CSR` form. Computed by SciPy, on the host; differentiable in
-    `data` and `b`.
+    """Solve a linear system whose matrix has the `CSR` parts `data`, `indices` and `indptr`.
 
-    `tol` and `reorder` are for GPU solvers and have no effect here.
+    SciPy solves it on the host. Differentiable with respect to `data` and `b`. `tol` and `reorder`, for JAX's GPU
+    solvers, have no effect.
 
     >>> import atled.numpy as jnp
     >>> spsolve(jnp.array([2.0, 4.0]), jnp.array([0, 1]), jnp.array([0, 1, 2]), jnp.ones(2))
@@ -116,7 +116,7 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
         )
         raise ValueError(errors.explained(says, "vmap for several right-hand sides."))
     if data.dtype != b.dtype or dtypes.kind(b.dtype) not in "fc":
-        says = f"spsolve: data and b must be floating, of one dtype; got {describe(data)} and {describe(b)}."
+        says = f"spsolve: data and b must have the same floating dtype; got {describe(data)} and {describe(b)}."
         raise ValueError(errors.explained(says))
     n = b.size
     if indptr.size != n + 1 or indices.size != data.size:

@@ -1,4 +1,4 @@
-"""The array operators and methods of `BCOO`, made with `sparsify`. Importing this module defines them."""
+"""Defines the array operators and methods of `BCOO` with `sparsify` when it is imported."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def _rows(self: BCOO) -> Any:
 
 
 def _sum(self: BCOO, *args: Any, **kwargs: Any) -> Any:
-    """The sum along axes."""
+    """The sum along axes, as `atled.numpy.sum`."""
     return sparsify(lambda x: x.sum(*args, **kwargs))(self)
 
 
 def _reshape_method(self: BCOO, *args: Any, **kwargs: Any) -> Any:
-    """The array in another shape."""
+    """The array reshaped to another shape."""
     return sparsify(lambda x: x.reshape(*args, **kwargs))(self)
 
 

@@ -21,13 +21,13 @@ from atled.transforms.vmap import vmap
 __all__ = ["bcoo_dynamic_slice", "bcoo_gather", "bcoo_reduce_sum", "bcoo_slice"]
 
 
-# -- parts ------------------------------------------------------------------------------------------------------------
+# -- slices -----------------------------------------------------------------------------------------------------------
 
 
 def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> BCOO:
-    """The part from `start_indices` up to `limit_indices`, in steps of `strides`.
+    """The slice from `start_indices` up to `limit_indices`, exclusive, in steps of `strides`.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_slice(sparse.eye(3), start_indices=(1, 0), limit_indices=(3, 2)).todense()
@@ -39,7 +39,7 @@ def bcoo_slice(
     steps = (1,) * mat.ndim if strides is None else tuple([int(i) for i in strides])
     fits = len(starts) == len(ends) == len(steps) == mat.ndim
     if not fits or any([not 0 <= a <= b <= n for a, b, n in zip(starts, ends, mat.shape, strict=False)]):
-        says = f"bcoo_slice: positions must lie in the shape {mat.shape}; got {starts} to {ends}."
+        says = f"bcoo_slice: the slice must lie within the shape {mat.shape}; got {starts} to {ends}."
         raise ValueError(errors.explained(says))
     if any([s < 1 for s in steps]):
         raise ValueError(errors.explained(f"bcoo_slice: strides must be positive; got {steps}."))
@@ -48,7 +48,7 @@ def bcoo_slice(
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """A slice of fixed size at a position that may be traced; clamped so that it stays in bounds.
+    """A slice of the static size `slice_sizes` at indices that may be traced, clamped to stay in bounds.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_dynamic_slice(sparse.eye(3), (2, 1), (1, 2)).todense()
@@ -61,7 +61,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
         says = f"bcoo_dynamic_slice: each of {mat.ndim} axes needs a start and a size; got {len(starts)} and {sizes}."
         raise ValueError(errors.explained(says))
     if any([not 0 <= s <= n for s, n in zip(sizes, mat.shape, strict=True)]):
-        says = f"bcoo_dynamic_slice: the part must fit into the shape {mat.shape}; got {sizes}."
+        says = f"bcoo_dynamic_slice: the slice must fit into the shape {mat.shape}; got {sizes}."
         raise TypeError(errors.explained(says))
     if any([type_of(s).shape != () or type_of(s).kind not in "iu" for s in starts]):
         raise TypeError(errors.explained("bcoo_dynamic_slice: starts must be integers, one for each axis."))
@@ -104,7 +104,7 @@ def bcoo_gather(
     operand: BCOO, start_indices: Any, dimension_numbers: Any, slice_sizes: Sequence[int], *,
     unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
 ) -> BCOO:  # fmt: skip
-    """Slices of the array at indices, with the arguments of `lax.gather`; the axes of the indices become batch axes.
+    """Slices of the array at `start_indices`, with the arguments of `lax.gather`; axes of indices become batch axes.
 
     >>> import atled.numpy as jnp
     >>> from atled import lax
@@ -124,7 +124,7 @@ def bcoo_gather(
     lead = positions.ndim - 1
     window = operand.ndim - len(collapsed)
     if any(batching) or offset != tuple(range(lead, lead + window)):
-        says = f"bcoo_gather: the axes of positions must come first in the result; got {dimension_numbers}."
+        says = f"bcoo_gather: the axes of start_indices must come first in the result; got {dimension_numbers}."
         raise NotImplementedError(errors.explained(says))
 
     def part(position: Any) -> BCOO:
@@ -142,7 +142,7 @@ def bcoo_gather(
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum along axes. Entries are kept, so several may now have the same indices.
+    """The sum along axes. The result has as many entries as `mat`, so several may have the same indices.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_reduce_sum(sparse.eye(3), axes=(0,)).todense()
@@ -156,7 +156,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
 @library_function(static=("axes",))
 def _reduced(mat: BCOO, axes: tuple[int, ...]) -> BCOO:
     first = [a for a in axes if a < mat.n_batch]
-    if first:  # batches that are summed become entries of one batch
+    if first:  # make the summed batch axes sparse
         other_axes = [a for a in range(mat.n_batch) if a not in first]
         order = (*other_axes, *first, *range(mat.n_batch, mat.ndim))
         axes = tuple([order.index(a) for a in axes])

@@ -1,8 +1,8 @@
-"""Products of sparse arrays: with dense ones, without making either dense, and with sparse ones.
+"""Products of sparse arrays with dense arrays and with sparse arrays; no sparse operand becomes dense.
 
 A product with a dense array gathers the dense elements that each entry multiplies, and scatter-adds the results: the
 cost is the number of entries times the size of the free axes of the dense array. A product of two sparse arrays
-compares all pairs of entries, nse times nse.
+compares all pairs of entries, so its cost is the product of their numbers of entries.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """
     a, b = validated("bcoo_multiply_sparse", lhs), validated("bcoo_multiply_sparse", rhs)
     if lhs.ndim != rhs.ndim or any([m != n and 1 not in (m, n) for m, n in zip(lhs.shape, rhs.shape, strict=True)]):
-        says = f"bcoo_multiply_sparse: shapes must be equal up to axes of length 1; got {lhs.shape} and {rhs.shape}."
+        says = f"bcoo_multiply_sparse: shapes must be equal or have length 1; got {lhs.shape} and {rhs.shape}."
         raise TypeError(errors.explained(says))
     if a.n_dense != b.n_dense:
         says = f"bcoo_multiply_sparse: arrays must have the same number of dense axes; got {a.n_dense} and {b.n_dense}."
-        raise NotImplementedError(errors.explained(says, "update_layout(n_dense=0) of one of them."))
+        raise NotImplementedError(errors.explained(says, "update_layout(n_dense=0) of one array."))
     return _multiplied(lhs, rhs)
 
 
@@ -92,7 +92,7 @@ def _spread(mat: BCOO, batch: Sequence[int]) -> list[Any]:
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Array:
-    """The data of the elementwise product with a dense array, which broadcasts; the indices are unchanged.
+    """The data of the elementwise product of `sp_mat` and `v`, a dense array, which broadcasts; indices are unchanged.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_multiply_dense(sparse.eye(3), [1.0, 2.0, 3.0])
@@ -102,7 +102,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Array:
     v = jnp.asarray(v)
     fits = v.ndim <= sp_mat.ndim
     if not fits or any([a not in (1, n) for a, n in zip(v.shape[::-1], sp_mat.shape[::-1], strict=False)]):
-        says = f"bcoo_multiply_dense: the dense array must fit into the shape {sp_mat.shape}; got {v.shape}."
+        says = f"bcoo_multiply_dense: the dense array must broadcast to the shape {sp_mat.shape}; got {v.shape}."
         raise NotImplementedError(errors.explained(says))
     return _scaled(sp_mat, v)
 
@@ -143,9 +143,9 @@ def bcoo_dot_general(
     lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:  # fmt: skip
-    """Products summed over contracting axes; `dimension_numbers` are those of `lax.dot_general`.
+    """A product summed over contracting axes, with the `dimension_numbers` of `lax.dot_general`.
 
-    The result is sparse if both operands are, else dense.
+    The result is sparse if both operands are sparse, else dense.
 
     >>> import atled.numpy as jnp
     >>> from atled.jax.experimental import sparse
@@ -178,7 +178,7 @@ def bcoo_dot_general(
 
 
 def _checked(name: str, left: Sequence[int], right: Sequence[int], numbers: Any) -> Any:
-    """Dimension numbers as tuples."""
+    """Dimension numbers as tuples of integers; raises if they do not match the shapes."""
     (a, b), (c, d) = [[tuple([int(i) for i in axes]) for axes in pair] for pair in numbers]
     fits = len(a) == len(b) and len(c) == len(d) and len({*a, *c}) == len(a + c) and len({*b, *d}) == len(b + d)
     for dims, axes in ((left, a + c), (right, b + d)):
@@ -205,7 +205,7 @@ def _dense_dot(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
 
 @library_function(static=("numbers",))
 def _contracted(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
-    """Reorder axes: first those batched in both, then free ones of lhs; contracted batch axes become sparse."""
+    """Reorder axes to (batch axes of both, free batch axes of lhs, others); contracted batch axes become sparse."""
     (contracting, others), (batch, rhs_batch) = numbers
     dtype = jnp.promote_types(lhs.dtype, rhs.dtype)
     summed = [a for a in contracting if a < lhs.n_batch]
@@ -214,7 +214,7 @@ def _contracted(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
     lhs = bcoo_transpose(lhs, permutation=order)
     if summed:
         lhs = batch_to_sparse(lhs, len(summed))
-    contracting = tuple([order.index(a) - lhs.n_batch for a in contracting])  # among the sparse axes
+    contracting = tuple([order.index(a) - lhs.n_batch for a in contracting])  # as sparse axes
     free = [a for a in range(rhs.ndim) if a not in others and a not in rhs_batch]
     met = sorted(range(len(contracting)), key=lambda i: contracting[i])
     rhs = jnp.transpose(rhs, (*rhs_batch, *[others[i] for i in met], *free)).astype(dtype)
@@ -226,7 +226,7 @@ def _contracted(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
         values = masked(inside(indices, dims), data)
         gathered = rhs.at[tuple([indices[:, a] for a in rows])].get(mode="fill", fill_value=0) if rows else rhs
         n_dense = data.ndim - 1
-        if rows and not left:  # all entries go into one sum
+        if rows and not left:  # the result is one sum over all entries
             return lax.dot_general(values, gathered, (((0,), (0,)), ((), ())))
         if rows:
             values = values.reshape(*values.shape, *[1] * (gathered.ndim - 1))
@@ -247,7 +247,7 @@ def _contracted(lhs: BCOO, rhs: Any, numbers: Any) -> Any:
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:  # noqa: N803
-    """A product of dense arrays, computed only at given positions: the `data` of a BCOO array with these `indices`.
+    """A product of dense arrays, computed only at `indices`: the `data` of a BCOO array with these indices.
 
     >>> import atled.numpy as jnp
     >>> where = jnp.array([[0, 1], [1, 0]])
@@ -306,11 +306,11 @@ def _sparse_dot(lhs: BCOO, rhs: BCOO, numbers: Any) -> BCOO:
     elif any([a >= lhs.n_batch for a in batch]) or any([b >= rhs.n_batch for b in rhs_batch]):
         says = "batch axes must be among the batch axes of both arrays"
     if says:
-        says = f"bcoo_dot_general: {says}, if both are sparse; got {lhs!r} and {rhs!r} with {numbers}."
+        says = f"bcoo_dot_general: if both operands are sparse, {says}; got {lhs!r} and {rhs!r} with {numbers}."
         raise NotImplementedError(errors.explained(says, "update_layout first, or .todense() of one."))
     if rhs.n_batch > len(rhs_batch) and lhs.n_sparse > len(contracting):
-        says = "bcoo_dot_general: batch axes of the second array must be paired, if the first has free sparse axes"
-        way_out = "update_layout(n_batch=...) of the second."
+        says = "bcoo_dot_general: if lhs has free sparse axes, all batch axes of rhs must be batch axes of the product"
+        way_out = "update_layout(n_batch=...) of rhs."
         raise ValueError(errors.explained(f"{says}; got {lhs!r} and {rhs!r}.", way_out))
     out = _met(lhs, rhs, numbers)
     most = math.prod(sparse_shape(out))
@@ -382,7 +382,7 @@ def bcoo_conv_general_dilated(
         says = f"{name}: strides and dilations must be one; got {window_strides}, {lhs_dilation} and {rhs_dilation}."
         raise NotImplementedError(errors.explained(says))
     if feature_group_count != 1 or batch_group_count != 1 or [s[2] for s in spec] != [2, 2, 2]:
-        says = f"{name}: one group of features, and the last axis as the spatial one; got {dimension_numbers}."
+        says = f"{name}: there must be one group, and the spatial axis must be the last; got {dimension_numbers}."
         raise NotImplementedError(errors.explained(says))
     (n,), (m,) = mats[0].shape, mats[1].shape
     if isinstance(padding, str):

@@ -1,8 +1,8 @@
-"""Rules of ops for sparse arrays, for `sparsify`: one for each class of ops, in `RULES`.
+"""The rules of `sparsify` for ops on sparse arrays: `RULES` has one for each class of ops.
 
-Ops without sparse operands run unchanged. Between ops, a value may be an array, a `BCOO`, or one of two lazy forms that
-are only converted when an op requires it: `Broadcast`, a value broadcast to more axes, and `Filled`, entries of an
-array whose other elements are some number other than zero.
+Ops without sparse operands run unchanged. Between ops, a value may be an array, a `BCOO`, or one of two lazy forms,
+converted only when an op requires it: `Broadcast`, a value broadcast to more axes, and `Filled`, a sparse array whose
+other elements have a nonzero value.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from atled.ops import contraction, conversion, convolution, elementwise, indexin
 from atled.ops.elementwise_family import Elementwise
 from atled.staging.compile_time_eval import ensure_compile_time_eval
 
-DENSE = "sparse.todense"  # the name that marks a value to be converted to a dense array
+DENSE = "sparse.todense"  # the name that `todense` gives a traced value
 
 
 class Broadcast(NamedTuple):
-    """A value broadcast to more axes: its axis i is axis `axes[i]` of the shape."""
+    """A value to broadcast to `shape`: its axis i is axis `axes[i]` of the shape."""
 
     value: Any
     shape: tuple[int, ...]
     axes: tuple[int, ...]
 
     def thin(self) -> Any:
-        """The value with axes of length one for those that it lacks."""
+        """The value with axes of length one inserted for the missing axes."""
         dims = [1] * len(self.shape)
         for axis, n in zip(self.axes, self.value.shape, strict=True):
             dims[axis] = n
@@ -53,7 +53,7 @@ class Broadcast(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """Entries of an array that is `fill` everywhere else; `op` is the op that produced it."""
+    """A sparse array whose other elements are `fill`; `op` is the name of the op that produced it."""
 
     mat: BCOO
     fill: Any
@@ -62,13 +62,13 @@ class Filled(NamedTuple):
 
 def _missing(name: str, why: str = "has no rule for sparse arrays") -> NotImplementedError:
     says = f"sparsify: {name} {why}."
-    return NotImplementedError(errors.explained(says, "sparse.todense(x) of its operand, if it may be dense."))
+    return NotImplementedError(errors.explained(says, "sparse.todense(x) of the operand, if x may become dense."))
 
 
 def _settled(x: Any) -> Any:
-    """A value as an array or a `BCOO`."""
+    """A value converted from its lazy form to an array or a `BCOO`."""
     if type(x) is Filled:
-        raise _missing(x.op, "of a sparse array is dense, because it is not zero where the array is")
+        raise _missing(x.op, "of a sparse array is dense, because the op maps zero to another value")
     return x.made() if type(x) is Broadcast else x
 
 
@@ -80,7 +80,7 @@ def _is_sparse(x: Any) -> bool:
 
 
 def run(program: Program, operands: Sequence[Any]) -> list[Any]:
-    """The results of a program, some operands of which may be sparse."""
+    """Run a program on operands that may be sparse."""
     env: dict[Any, Any] = dict(zip(program.inputs, operands, strict=True))
     read = lambda v: env[v] if type(v) is Var else v  # noqa: E731
     for e in program.equations:
@@ -113,7 +113,7 @@ def _call(op: Any, *operands: Any) -> Any:
 
 
 def _dense(x: Any) -> Any:
-    """An array that a sparse one can be multiplied with, before broadcasting."""
+    """A dense operand for a product with a sparse array, before broadcasting."""
     return x.thin() if type(x) is Broadcast else x.value if type(x) is Literal else x
 
 
@@ -173,7 +173,7 @@ def _joined(x: BCOO, y: BCOO) -> BCOO:
 
 
 def _pattern(op: Any, operands: Sequence[Any]) -> tuple[BCOO, list[Any], list[Any]]:
-    """A sparse array whose indices all operands share, their data at these indices, and their values elsewhere."""
+    """A sparse array with the indices that all operands share, the operands' data, and their values elsewhere."""
     mats = [x.mat if type(x) is Filled else _settled(x) if _is_sparse(x) else None for x in operands]
     if not _acts_on_entries(op):
         mats = [m if m is None or m.unique_indices else _summed(m) for m in mats]
@@ -182,7 +182,7 @@ def _pattern(op: Any, operands: Sequence[Any]) -> tuple[BCOO, list[Any], list[An
     for x, m in zip(operands, mats, strict=True):
         if m is not None:
             if m.indices is not first.indices:
-                raise _missing(op.name, "of sparse arrays needs entries at the same positions")
+                raise _missing(op.name, "of sparse arrays needs operands with the same indices")
             numbers.append(m.data)
             fills.append(x.fill if type(x) is Filled else np.zeros((), m.dtype))
         else:
@@ -196,7 +196,7 @@ def _pattern(op: Any, operands: Sequence[Any]) -> tuple[BCOO, list[Any], list[An
 
 
 def _summed(mat: BCOO) -> BCOO:
-    """The array with duplicates summed, computed once, so that all ops on the array see the same indices."""
+    """The array with duplicates summed; cached on `mat`, so that all its ops use the same `indices` object."""
     cached = getattr(mat, "_summed", None)
     if cached is None:
         mat._summed = cached = sum_duplicates(mat, mat.nse, False)  # type: ignore[attr-defined]
@@ -210,7 +210,7 @@ def _acts_on_entries(op: Any) -> bool:
 
 
 def _elementwise(op: Any, *operands: Any) -> Any:
-    """An elementwise op on entries and scalars; its value at zero is computed, too."""
+    """An elementwise op on entries and scalars; a nonzero value at zero makes the result `Filled`."""
     first, numbers, fills = _pattern(op, operands)
     with ensure_compile_time_eval():
         fill = np.asarray(bind(op, *[jnp.asarray(x) for x in fills]))
@@ -219,7 +219,7 @@ def _elementwise(op: Any, *operands: Any) -> Any:
 
 
 def _select(op: Any, mask: Any, x: Any, y: Any) -> Any:
-    """`where`: selects between entries, or keeps those where a dense mask is true."""
+    """`where` with a sparse, scalar or dense mask; a dense mask selects at the indices of the entries."""
     value = mask.value if type(mask) is Broadcast else mask
     if _is_sparse(mask) or type(mask) is Literal or type_of(value).ndim == 0:
         return _elementwise(op, mask, x, y)

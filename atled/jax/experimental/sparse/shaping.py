@@ -1,7 +1,7 @@
-"""Sparse arrays in other shapes: transposed, reshaped, joined; see `parts.py` for slices and sums.
+"""Functions that change the shape of sparse arrays: transpose, reshape, concatenate; `parts.py` has slices and sums.
 
-Batch and dense axes are those of stored arrays; along sparse axes, new indices are computed. Entries that fall out of
-bounds become padding with zero data, so that an entry is out of bounds along every axis or along none.
+Along batch and dense axes, the functions change the stored arrays; along sparse axes, they compute new indices. Entries
+that fall out of bounds become padding with zero data: padding is out of bounds along every sparse axis.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def placed(data: Any, indices: Any, is_kept: Any, shape: Any, n_batch: int, n_dense: int) -> BCOO:
-    """An array from entries; those that are not kept become padding."""
+    """A BCOO array with these entries; those where `is_kept` is false become padding."""
     shape = tuple(shape)
     dims = shape[n_batch : len(shape) - n_dense]
     indices = jnp.where(is_kept[..., None], indices, limits(dims, indices))
@@ -42,11 +42,11 @@ def placed(data: Any, indices: Any, is_kept: Any, shape: Any, n_batch: int, n_de
 
 
 def checked_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
-    """Axes as non-negative integers."""
+    """Axes as non-negative integers; raises if one is out of range or repeated."""
     axes = tuple([int(a) for a in axes])
     normalized = tuple([a + ndim if a < 0 else a for a in axes])
     if any([not 0 <= a < ndim for a in normalized]) or len({*normalized}) != len(normalized):
-        says = f"{name}: axes must be different numbers from 0 to {ndim - 1}; got {axes}."
+        says = f"{name}: axes must be distinct numbers from 0 to {ndim - 1}; got {axes}."
         raise ValueError(errors.explained(says))
     return normalized
 
@@ -68,7 +68,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     ends = (0, old.n_batch, old.n_batch + old.n_sparse, mat.ndim)
     for kind, (a, b) in zip(("batch", "sparse", "dense"), itertools.pairwise(ends), strict=True):
         if sorted(order[a:b]) != list(range(a, b)):
-            says = f"bcoo_transpose: {kind} axes must stay among themselves; got {order} for n_batch={old.n_batch}, "
+            says = f"bcoo_transpose: {kind} axes must stay {kind} axes; got {order} for n_batch={old.n_batch}, "
             says += f"n_dense={old.n_dense}."
             raise NotImplementedError(errors.explained(says, "update_layout before."))
     return _transposed(mat, order)
@@ -92,8 +92,8 @@ def bcoo_broadcast_in_dim(
 ) -> BCOO:
     """The array with more axes: axis i becomes axis `broadcast_dimensions[i]` of the new shape.
 
-    New axes before the first sparse one are batch axes, those after the first dense one dense. Between sparse axes
-    they must have length one.
+    New axes before the first sparse axis are batch axes, and new axes after the first dense axis are dense. All others
+    are sparse and must have length one.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_broadcast_in_dim(sparse.eye(2), shape=(5, 2, 2), broadcast_dimensions=(1, 2))
@@ -111,7 +111,7 @@ def bcoo_broadcast_in_dim(
     index_of = {a - before: i for i, a in enumerate(axes[n : n + k])}
     for i, length in enumerate(shape[before:after]):
         if length != (mat.shape[n + index_of[i]] if i in index_of else 1):
-            says = f"bcoo_broadcast_in_dim: sparse axes can be added with length one only; got {mat.shape} to {shape}."
+            says = f"bcoo_broadcast_in_dim: new sparse axes must have length one; got {mat.shape} to {shape}."
             raise NotImplementedError(errors.explained(says, "batch axes instead, or .todense()."))
     return _broadcast(mat, shape, axes, before, after)
 
@@ -129,7 +129,7 @@ def _broadcast(mat: BCOO, shape: Any, axes: Any, before: int, after: int) -> BCO
     index_of = {a - before: i for i, a in enumerate(axes[n : n + k])}
     if list(index_of) != list(range(after - before)):
         is_kept = inside(mat.indices, sparse_shape(mat))
-        new = jnp.where(is_kept, 0, 1).astype(mat.indices.dtype)  # between sparse axes, an axis of length one
+        new = jnp.where(is_kept, 0, 1).astype(mat.indices.dtype)  # indices along new axes of length one
         columns = [mat.indices[..., index_of[i]] if i in index_of else new for i in range(after - before)]
         indices = jnp.stack(columns, -1)
     else:
@@ -139,7 +139,7 @@ def _broadcast(mat: BCOO, shape: Any, axes: Any, before: int, after: int) -> BCO
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """Concatenate arrays along a batch axis or a sparse one.
+    """Concatenate arrays along a batch axis or a sparse axis.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_concatenate([sparse.eye(2), sparse.eye(2)], dimension=1)
@@ -150,7 +150,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         raise ValueError(errors.explained("bcoo_concatenate: at least one array is needed."))
     if not all([isinstance(x, BCOO) for x in mats]):
         says = "bcoo_concatenate: all operands must be BCOO arrays."
-        raise ValueError(errors.explained(says, "sparse.BCOO.fromdense(x) for the others."))
+        raise ValueError(errors.explained(says, "sparse.BCOO.fromdense(x) for dense operands."))
     first = validated("bcoo_concatenate", mats[0])
     (axis,) = checked_axes("bcoo_concatenate", [dimension], mats[0].ndim)
     for x in mats[1:]:
@@ -158,12 +158,12 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         if layout[:3] != first[:3]:
             raise ValueError(errors.explained(f"bcoo_concatenate: arrays must have the same layout; got {mats}."))
         if [a for i, a in enumerate(x.shape) if i != axis] != [a for i, a in enumerate(mats[0].shape) if i != axis]:
-            says = f"bcoo_concatenate: shapes must agree but for axis {axis}; got {[m.shape for m in mats]}."
+            says = f"bcoo_concatenate: shapes must be equal except for axis {axis}; got {[m.shape for m in mats]}."
             raise ValueError(errors.explained(says))
         if x.dtype != mats[0].dtype:
-            raise TypeError(errors.explained(f"bcoo_concatenate: dtypes must agree; got {[m.dtype for m in mats]}."))
+            raise TypeError(errors.explained(f"bcoo_concatenate: dtypes must be equal; got {[m.dtype for m in mats]}."))
     if axis >= first.n_batch + first.n_sparse:
-        says = "bcoo_concatenate: arrays cannot be joined along dense axes."
+        says = "bcoo_concatenate: arrays cannot be concatenated along dense axes."
         raise NotImplementedError(errors.explained(says, "update_layout(n_dense=...) first."))
     return _concatenated(mats, axis)
 
@@ -188,7 +188,7 @@ def _concatenated(mats: list[BCOO], axis: int) -> BCOO:
 
 
 def _padded(mat: BCOO, nse: int) -> BCOO:
-    """The array with more entries, all of them padding."""
+    """The array with `nse` entries: padding is appended."""
     if nse == mat.nse:
         return mat
     data, indices = stored(mat)
@@ -227,15 +227,13 @@ def bcoo_reshape(
 
 
 def _most_axes(shape: Sequence[int], size: int) -> int | None:
-    """The number of leading axes with this many elements in total; the largest, if there are several."""
+    """The largest number of leading axes that have `size` elements in total, or None."""
     counts = [k for k in range(len(shape) + 1) if math.prod(shape[:k]) == size]
     return counts[-1] if counts else None
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
-    """Which groups of axes are reshaped to which, as small as possible, so that flat indices of large arrays do not
-    overflow.
-    """
+    """Pairs of old and new axes with equal sizes; as small as possible, since flat indices of a group may overflow."""
     groups, i, j = [], 0, 0
     while i < len(old) or j < len(new):
         a, b = i, j
@@ -263,7 +261,7 @@ def _reshaped(mat: BCOO, shape: tuple[int, ...], n_batch: int, n_dense: int) -> 
     for axes, others in groups:
         sizes = [old[a] for a in axes]
         if len([n for n in sizes if n != 1]) > 1 or len([others for b in others if new[b] != 1]) > 1:
-            limits([math.prod(sizes)], indices)  # raises if indices would overflow
+            limits([math.prod(sizes)], indices)  # raises if flat indices would overflow
         number = jnp.zeros(is_kept.shape, indices.dtype)
         for a in axes:
             number = number * old[a] + indices[..., a]
@@ -281,7 +279,7 @@ def _reshaped(mat: BCOO, shape: tuple[int, ...], n_batch: int, n_dense: int) -> 
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """The array without some of its axes of length one.
+    """The array without the axes `dimensions`, which must have length one.
 
     >>> from atled.jax.experimental import sparse
     >>> bcoo_squeeze(sparse.eye(1, 3), dimensions=(0,)).shape
@@ -343,5 +341,5 @@ def _reversed(mat: BCOO, axes: tuple[int, ...]) -> BCOO:
 
 
 def with_batches(mat: BCOO, n_batch: int) -> BCOO:
-    """The array with fewer batch axes."""
+    """The array with at most `n_batch` batch axes; further batch axes become sparse."""
     return mat if mat.n_batch <= n_batch else bcoo_update_layout(mat, n_batch=n_batch)

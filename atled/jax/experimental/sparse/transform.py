@@ -1,6 +1,6 @@
-"""`sparsify`: makes functions of dense arrays accept sparse ones.
+"""`sparsify`: makes functions of dense arrays accept sparse arrays.
 
-The function is recorded as for dense arrays; its program is then run equation by equation, by the rules of `rules.py`.
+`sparsify` traces the function with dense types, then runs its program on sparse arrays by the rules of `rules.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from atled.jax.experimental.sparse.rules import DENSE, run
 
 __all__ = ["SparseTracer", "sparsify", "todense"]
 
-SparseTracer = Tracer  # a sparse array is represented by an ordinary tracer inside the function
+SparseTracer = Tracer  # in a sparsified function, sparse arrays are ordinary tracers
 _is_sparsifying: ContextVar[bool] = ContextVar("is_sparsifying", default=False)
 
 
@@ -41,15 +41,15 @@ def _as_bcoo(x: Any) -> Any:
 
 
 def is_sparse_array(x: Any) -> bool:
-    """Whether a value is a sparse array, of any format."""
+    """Whether a value is a sparse array of any format."""
     return isinstance(x, JAXSparse)
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """A version of the function that accepts sparse arguments, and computes on them without making them dense.
+    """A version of `f` that accepts sparse arguments and computes on them without making them dense.
 
-    Its ops must preserve zeros or reduce: products, sums, slices, reshapes and many more. Ops that would need a dense
-    array raise `NotImplementedError`. `use_tracer` is accepted for compatibility and has no effect.
+    The ops of `f` must preserve zeros or reduce: products, sums, slices, reshapes and many more. Ops that would need a
+    dense array raise `NotImplementedError`. `use_tracer` is accepted for compatibility and has no effect.
 
     >>> import atled.numpy as jnp
     >>> from atled.jax.experimental import sparse

@@ -1,8 +1,8 @@
 """Programs and traced values, with the API of `jax.extend.core` and `jax.core`.
 
 A `Program` is both a `Jaxpr` and a `ClosedJaxpr`: it has `invars`, `constvars`, `consts`, `eqns` and `outvars`, and
-equations have `primitive`, `params`, `invars` and `outvars`. A primitive represents all ops of a class; `primitives`
-has them by name, such as `primitives.sin_p`.
+equations have `primitive`, `params`, `invars` and `outvars`. A primitive represents all ops of a class; the module
+`primitives` contains all primitives by name, such as `primitives.sin_p`.
 
 >>> import atled, atled.numpy as jnp
 >>> closed = atled.jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
@@ -61,7 +61,7 @@ class _Closing(type):
         consts = list(consts)
         if len(jaxpr.consts) not in (0, len(consts)) or len(consts) > len(jaxpr.inputs):
             raise TypeError(
-                f"ClosedJaxpr: a value for each of {len(jaxpr.consts)} constants is needed; got {len(consts)}."
+                f"ClosedJaxpr: each of {len(jaxpr.consts)} constants needs a value; got {len(consts)} values."
             )
         if not consts:
             return jaxpr
@@ -71,7 +71,7 @@ class _Closing(type):
 
 
 class ClosedJaxpr(metaclass=_Closing):
-    """A program whose first inputs have values. There is only one class of programs, so every program is an instance.
+    """A program with values for its first inputs. Every program is an instance, since there is one class of programs.
 
     >>> import atled
     >>> program = atled.jax.make_jaxpr(lambda x, y: x + y)(1, 2)
@@ -82,7 +82,7 @@ class ClosedJaxpr(metaclass=_Closing):
 
 
 class DropVar(Var):
-    """An unused result, in JAX. Programs here have none: unused results are ordinary variables.
+    """JAX's class of unused results. Programs in atled contain none: unused results are ordinary variables.
 
     >>> import atled
     >>> program = atled.jax.make_jaxpr(lambda x: (x + 1, x)[1])(1.0)
@@ -92,7 +92,7 @@ class DropVar(Var):
 
 
 def check_jaxpr(jaxpr: Program) -> None:
-    """Raise a `JaxprTypeError` if a program is invalid: undefined variables, types that do not match.
+    """Raise a `JaxprTypeError` if a program is invalid: undefined variables or types that do not match.
 
     >>> import atled
     >>> check_jaxpr(atled.jax.make_jaxpr(lambda x: x + 1)(1))
@@ -103,7 +103,7 @@ def check_jaxpr(jaxpr: Program) -> None:
 def eval_jaxpr(jaxpr: Program, consts: Any, *args: Any, propagate_source_info: bool = True) -> list[Any]:
     """Run a program: `consts` are the values of its `constvars`, `args` those of its `invars`.
 
-    Equations recorded here have this source line, regardless of `propagate_source_info`.
+    While tracing, the recorded equations have the source line of this call, regardless of `propagate_source_info`.
 
     >>> import atled
     >>> closed = atled.jax.make_jaxpr(lambda x, y: (x + y, x))(1, 2)
@@ -114,7 +114,7 @@ def eval_jaxpr(jaxpr: Program, consts: Any, *args: Any, propagate_source_info: b
 
 
 def jaxpr_as_fun(closed_jaxpr: Program, *args: Any) -> Callable[..., list[Any]]:
-    """A program as a function that returns a list.
+    """A function that runs a program and returns a list of its results.
 
     >>> import atled
     >>> [int(v) for v in jaxpr_as_fun(atled.jax.make_jaxpr(lambda x: x + 1)(1))(2)]
@@ -124,7 +124,7 @@ def jaxpr_as_fun(closed_jaxpr: Program, *args: Any) -> Callable[..., list[Any]]:
 
 
 def subjaxprs(jaxpr: Program) -> list[Program]:
-    """The programs that equations hold: bodies of loops, branches, functions that are called.
+    """The programs that the equations hold: bodies of loops, branches and called functions.
 
     >>> import atled
     >>> loop = atled.jax.make_jaxpr(lambda x: atled.lax.fori_loop(0, 3, lambda i, x: x * 2, x))(1.0)
@@ -135,7 +135,7 @@ def subjaxprs(jaxpr: Program) -> list[Program]:
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> list[Program]:
-    """The programs among the parameters of an equation, also in tuples and lists of them.
+    """The programs among the parameters of an equation, and in tuples and lists among them.
 
     >>> jaxprs_in_params({"length": 3})
     []
@@ -148,18 +148,18 @@ def jaxprs_in_params(params: dict[str, Any]) -> list[Program]:
 
 
 def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
-    """`force(val)`, or a clear error if the value is traced.
+    """`force(val)`; raises a `ConcretizationTypeError` if `val` is a tracer.
 
     >>> concrete_or_error(int, 3.0)
     3
     """
     if isinstance(val, Tracer):
-        raise ConcretizationTypeError(f"{context or 'a value is needed here'}; got one that is traced, {val.type}.")
+        raise ConcretizationTypeError(f"{context or 'a concrete value is needed'}; got a tracer of type {val.type}.")
     return val if force is None else force(val)
 
 
 def is_concrete(x: Any) -> bool:
-    """Whether a value is concrete.
+    """Whether a value is concrete, not a tracer.
 
     >>> is_concrete(1.0)
     True
@@ -168,7 +168,7 @@ def is_concrete(x: Any) -> bool:
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether a value is an array, or can be converted to one.
+    """Whether a value is an array or can be converted to an array.
 
     >>> valid_jaxtype(1.0), valid_jaxtype("a")
     (True, False)
@@ -177,7 +177,7 @@ def valid_jaxtype(x: Any) -> bool:
 
 
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
-    """The type of one example of a batch.
+    """The type of one example of a batch: `aval` without `axis`.
 
     >>> mapped_aval(3, 0, ShapedArray((3, 2), "float32"))
     f32[2]
@@ -190,7 +190,7 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
 
 
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None) -> ShapedArray:
-    """The type of a batch of examples.
+    """The type of a batch of examples: `aval` with a new axis of length `size`.
 
     >>> unmapped_aval(3, 1, ShapedArray((2,), "float32"))
     f32[2,3]
@@ -218,7 +218,7 @@ class Trace(Interpreter):
         super().__init__(state.level + 1)
 
     def process(self, op: Any, operands: tuple[Any, ...]) -> Any:
-        """Hand an op to `process_primitive`."""
+        """Pass an op to `process_primitive` and return its result."""
         primitive = primitive_of(type(op))
         out = self.process_primitive(primitive, list(operands), primitive.params_of(op))  # type: ignore[attr-defined]
         return tuple(out) if primitive.multiple_results else out
@@ -226,7 +226,7 @@ class Trace(Interpreter):
 
 @contextlib.contextmanager
 def take_current_trace() -> Iterator[Interpreter]:
-    """A `with` block that gives access to the transformation that handles ops without traced operands.
+    """A `with` block whose target is the transformation that handles ops without traced operands.
 
     >>> with take_current_trace() as trace:
     ...     trace.transform
@@ -237,7 +237,7 @@ def take_current_trace() -> Iterator[Interpreter]:
 
 @contextlib.contextmanager
 def set_current_trace(trace: Interpreter) -> Iterator[None]:
-    """A `with` block in which this transformation handles ops.
+    """A `with` block in which `trace` handles all ops without traced operands.
 
     >>> import atled.numpy as jnp
     >>> with take_current_trace() as outside:
@@ -246,7 +246,7 @@ def set_current_trace(trace: Interpreter) -> Iterator[None]:
     ...     jnp.sin(0.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    if trace.level <= state.level:  # the enclosing one, temporarily
+    if trace.level <= state.level:  # trace is active already: return to it temporarily
         before = state.base, state.level
         state.base, state.level = trace, trace.level
         try:
@@ -269,7 +269,7 @@ class TraceTag:
 
 
 class DebugInfo(NamedTuple):
-    """The name of a traced function, for messages.
+    """The transformation, name and source location of a traced function, for messages.
 
     >>> DebugInfo("jit", "f at train.py:3", ("x", "y")).arg_names
     ('x', 'y')
@@ -282,7 +282,7 @@ class DebugInfo(NamedTuple):
 
     @property
     def func_name(self) -> str:
-        """The name without the source location."""
+        """The function's name, without the source location."""
         return self.func_src_info.split(" ")[0]
 
 
@@ -291,7 +291,7 @@ Effects = frozenset
 
 
 class OpaqueTraceState(NamedTuple):
-    """The active transformations, comparable by equality."""
+    """The active transformations; states with the same transformations are equal."""
 
     base: Any
     innermost: Any
@@ -304,7 +304,7 @@ class OpaqueTraceState(NamedTuple):
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    """The active transformations, to compare with a later state.
+    """The active transformations as an object to compare with a later state.
 
     >>> get_opaque_trace_state() == get_opaque_trace_state()
     True
@@ -313,7 +313,7 @@ def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
 
 
 def get_aval(x: Any) -> ShapedArray:
-    """The type of a value.
+    """The type of an array or number.
 
     >>> get_aval(1.0).shape
     ()
@@ -322,7 +322,7 @@ def get_aval(x: Any) -> ShapedArray:
 
 
 def find_top_trace(xs: Any) -> Interpreter:
-    """The transformation that would handle an op on these values.
+    """The transformation that handles ops on these values.
 
     >>> find_top_trace([1.0]).transform
     'evaluation'
@@ -333,7 +333,7 @@ def find_top_trace(xs: Any) -> Interpreter:
 def new_jaxpr_eqn(
     invars: Any, outvars: Any, primitive: Any, params: Any, effects: Any = (), source_info: Any = None, ctx: Any = None
 ) -> JaxprEqn:
-    """An equation.
+    """An equation that applies `primitive` with `params` to `invars`.
 
     >>> import atled
     >>> e = atled.jax.make_jaxpr(atled.numpy.sin)(1.0).eqns[0]
@@ -344,7 +344,7 @@ def new_jaxpr_eqn(
 
 
 def gensym(suffix: str = "") -> Callable[[ShapedArray], Var]:
-    """A function that makes new variables of a type.
+    """A function that returns a new variable of a given type.
 
     >>> gensym()(get_aval(1)) is not None
     True
@@ -353,7 +353,7 @@ def gensym(suffix: str = "") -> Callable[[ShapedArray], Var]:
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
-    """The dtype of tangents: float0 for integers.
+    """The dtype of tangents of values with this dtype: float0 for integers and bools.
 
     >>> primal_dtype_to_tangent_dtype("float32").name
     'float32'
@@ -362,7 +362,7 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
-    """The named axes that are in scope.
+    """The names of the axes in scope.
 
     >>> import atled
     >>> _ = atled.vmap(lambda x: print(unsafe_get_axis_names_DO_NOT_USE()), axis_name="i")(np.ones(2))
@@ -372,7 +372,7 @@ def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
-    """Whether there are named axes in scope.
+    """Whether any named axes are in scope.
 
     >>> nonempty_axis_env_DO_NOT_USE()
     False
@@ -404,7 +404,7 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
 
 
 def call_impl(f: Any, *args: Any, **params: Any) -> Any:
-    """The results of a wrapped function for given values.
+    """Call the wrapped function `f` with `args`; `params` are ignored.
 
     >>> from atled.jax.extend.linear_util import wrap_init
     >>> call_impl(wrap_init(lambda x: [x + 1]), 1)
@@ -415,7 +415,7 @@ def call_impl(f: Any, *args: Any, **params: Any) -> Any:
 
 
 class CallPrimitive(Primitive):
-    """A primitive whose first operand is a wrapped function, which `bind` calls; transformations see the ops inside.
+    """A primitive whose first operand is a wrapped function, which `bind` calls; transformations see its ops.
 
     >>> from atled.jax.extend.linear_util import wrap_init
     >>> CallPrimitive("my_call").bind(wrap_init(lambda x: [x * 2]), 4)
@@ -450,7 +450,7 @@ def min_dim(d1: int, d2: int) -> int:
 
 @contextlib.contextmanager
 def eval_context() -> Iterator[None]:
-    """A block in which ops on concrete values run eagerly, also while tracing.
+    """A `with` block in which ops on concrete values run eagerly, even while tracing.
 
     >>> import atled, atled.numpy as jnp
     >>> def f(x):
@@ -468,7 +468,7 @@ array_types = {Array, np.ndarray, *[np.dtype(t).type for t in "?bhilqBHILQefdFD"
 
 
 def trace_state_clean() -> bool:
-    """Whether no function is being transformed.
+    """Whether no transformation is active.
 
     >>> trace_state_clean()
     True

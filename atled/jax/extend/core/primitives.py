@@ -1,4 +1,4 @@
-"""The primitives with the API of `jax.extend.core.primitives`: `add_p` is the primitive of an equation that adds.
+"""All primitives by name, with the API of `jax.extend.core.primitives`, such as `add_p`.
 
 >>> import atled
 >>> from atled.jax.extend.core.primitives import jit_p, sin_p
@@ -15,19 +15,19 @@ from typing import Any
 
 from atled import higher_order, ops, random
 from atled.core.op import Op
-from atled.jax import custom_batching, linear_call  # noqa: F401, whose ops have names, too
+from atled.jax import custom_batching, linear_call  # noqa: F401, defines ops
 from atled.jax.attributes import primitive_of
 from atled.jax.experimental.checkify import checks  # noqa: F401
 from atled.jax.extend.primitive import Primitive
 
-# Where the op has another name than JAX's primitive.
+# JAX's names of primitives whose ops have other names.
 _NAMES = {
     "bitcast_convert_type": "bitcast_convert", "broadcast_in_dim": "broadcast", "clz": "count_leading_zeros",
     "conv_general_dilated": "convolution", "convert_element_type": "convert", "custom_jvp_call": "custom_jvp",
     "custom_vjp_call": "custom_vjp", "device_put": "to_memory", "jit": "call", "nextafter": "next_after",
     "remat": "checkpoint", "rev": "reverse", "select_n": "select",
 }  # fmt: skip
-_NEVER = {"call", "closed_call"}  # in programs of atled, called functions come from jit
+_NEVER = {"call", "closed_call"}  # never in programs of atled, whose calls are jit_p
 
 
 def _classes(of: type) -> Iterator[Any]:
