@@ -56,7 +56,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     """Register a function under the name that `ffi_call` takes.
 
     `fn` is a capsule, or a dictionary of capsules by stage: `instantiate`, `prepare`, `initialize`, `execute`. A name
-        cannot be registered again with another function.
+    cannot be registered again with another function.
 
     >>> import atled, numpy as np
     >>> from jaxlib.cpu import _lapack  # has compiled functions

@@ -550,7 +550,7 @@ class Placed:
     sharding: Any
     committed: bool
     handler: Any  # makes result arrays with this type and placement; set by the engine
-    reach: int  # for a Python integer: the bits of the dtype that holds it; negative if signed
+    reach: int  # for a Python integer: its range class (`reach` in `engine/array.py`); otherwise 0
     _interned: ClassVar[dict[Any, Placed]] = {}
 
     def __new__(cls, type: ArrayType, sharding: Any, committed: bool, reach: int = 0) -> Placed:

@@ -206,7 +206,7 @@ class Tracer(Array):
 
 
 def bind(op: Any, *operands: Any) -> Any:
-    """Dispatch an op to the interpreter of these operands."""
+    """Dispatch an op to the interpreter with the highest level among its operands and named axes."""
     interpreter = state.base
     for x in operands:
         if isinstance(x, Tracer) and x.interpreter.level > interpreter.level:

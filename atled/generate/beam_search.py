@@ -118,6 +118,6 @@ def _rows(weights: Any, cache: Any, rows: Any) -> Any:
 
 @library_function(static=("count",), donate=("cache",))
 def _step(weights: Any, cache: Any, rows: Any, token: Any, scores: Any, count: int) -> tuple[tuple[Any, Any], Any]:
-    """Continue with the caches of these rows."""
+    """Take these rows of the cache, process one token for each, and return the best extensions and the new cache."""
     logits, cache = following_logits(weights, _rows(weights, cache, rows), token)
     return _best(logits, scores, count), cache

@@ -1,7 +1,7 @@
 """`cond` and `switch`: run one of several programs, chosen by an index.
 
 The branches take the same operands and return results of the same types. Values that a branch closes over become
-operands of all branches. If the index is batched, all branches run and each lane selects its result.
+operands of all branches. If the index is batched, all branches run and the result of each batch element is selected.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Cond(Op):
         return PartlyBatched(bind(Cond(branches), index, *operands), with_axis)
 
     def _select(self, size: int, name: Any, batched: tuple[bool, ...], index: Any, operands: Sequence[Any]) -> Any:
-        """Run every branch on the whole batch, and select the result of each lane."""
+        """Run every branch on the whole batch, and select the result of each batch element."""
         every = (True,) * len(self.branches[0].outputs)
         programs = [batch_program(b, batched, size, every, name)[0] for b in self.branches]
         out = evaluate(programs[0], operands)
@@ -156,7 +156,7 @@ class Cond(Op):
 
 
 def where_lanes(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition of a lane is true, else y; the batch axis is axis 0."""
+    """x for batch elements whose condition is true, else y; the batch axis is axis 0."""
     dims = type_of(x).shape
     return elementwise.select(shape.broadcast(condition, dims, (0,)), x, y)
 

@@ -216,7 +216,7 @@ class Pullback(Op):
 
 
 def summing(program: Program, flags: tuple[bool, ...], batched: Sequence[bool], size: int, name: Any) -> Program:
-    """A batched backward program: cotangents of operands that all lanes share are summed over the lanes."""
+    """A batched backward program: cotangents of operands without a batch axis are summed over the batch."""
     batched_program, out_flags = batch_program(program, flags, size, None, name)
 
     def f(*operands: Any) -> list[Any]:

@@ -185,7 +185,7 @@ def _settled_transpose(
 
 
 def _adding_up(made: Program, outputs: Sequence[Any], sizes: tuple[int, int, int, int, int], name: str) -> Program:
-    """A backward step that adds its first outputs, the totals, to the totals so far.
+    """The body of the backward loop: the transposed body, with its first outputs added to running totals.
 
     Its inputs are constants, totals, carries, slices and cotangents of stacked outputs; `sizes` has their numbers.
     """

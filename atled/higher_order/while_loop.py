@@ -192,7 +192,7 @@ class While(Op):
         def any_lane(*xs: Any) -> list[Any]:
             return [reduction.reduce_or(evaluate(condition, xs)[0], (0,))]
 
-        def own_lanes(*xs: Any) -> list[Any]:  # lanes that have stopped keep their values
+        def own_lanes(*xs: Any) -> list[Any]:  # batch elements that have stopped keep their values
             (runs,) = evaluate(condition, [*xs[:n], *xs[n + len(second) :]])
             out = evaluate(body, xs[n:])
             return [where_lanes(runs, new, old) for new, old in zip(out, xs[n + len(second) :])]

@@ -15,7 +15,7 @@ from atled.staging.jit import jit
 
 
 class Collectives:
-    """The collectives of a compiled program, as `rows`; prints as a table, and tests call `expect`.
+    """The collectives of a compiled program, in `rows`. `str` returns a table; `expect` is for tests.
 
     >>> import atled
     >>> print(atled.inspect.collectives(lambda x: x * 2)(atled.numpy.ones(8)).expect(all_reduce=0))

@@ -49,7 +49,8 @@ def dot(
     if not (1 <= a.ndim <= 2 and 1 <= b.ndim <= 2) or a.shape[-1] != b.shape[0]:
         raise TypeError(
             errors.explained(
-                f"dot: the last axis of {a} and the first of {b} must have the same length, with one or two axes each.",
+                "dot: lhs and rhs must have one or two axes, and the last axis of lhs must match the first of rhs; "
+                f"got {a} and {b}.",
                 "a transpose, x.T; or numpy.matmul for more axes.",
             )
         )

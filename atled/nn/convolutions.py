@@ -157,7 +157,7 @@ class Conv(_Sliding):
     Args:
         kernel_size: the length of the window along each axis. `Conv1d`, `Conv2d` and `Conv3d` also take one number for
             all axes.
-        strides, dilation: the stride of the window, and the distance of elements in it; one number, or one for each
+        strides, dilation: the stride of the window, and the distance between its elements; one number, or one for each
             axis.
         padding: "SAME" pads with zeros for as many outputs as inputs, divided by the stride; "VALID" does not pad;
             "CAUSAL" pads with zeros only at the start, so no output depends on later inputs; (before, after) for each

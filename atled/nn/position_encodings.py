@@ -114,7 +114,7 @@ class RoPE(Module):
 
 @formerly(heads="num_heads", buckets="num_buckets", distance="max_distance", init="weight_init")
 class RelativePositions(Module):
-    """A learned bias for the logits of attention, by the distance of key and query (T5, Raffel et al., 2020).
+    """A learned bias for the logits of attention, by the distance between key and query (T5, Raffel et al., 2020).
 
     Distances are grouped into `num_buckets` buckets. With n buckets per direction, distances below n // 2 have a bucket
     each; a longer distance d is in bucket `n // 2 + floor(log(d / (n // 2)) / log(max_distance / (n // 2)) * (n - n //

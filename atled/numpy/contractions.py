@@ -173,7 +173,9 @@ def vecdot(
     n = max(type_of(x).ndim, type_of(y).ndim)
     i, j = (check_axis("vecdot", axis, type_of(v).ndim) for v in (x, y))
     if type_of(x).shape[i] != type_of(y).shape[j]:
-        raise errors.ShapeError(f"vecdot: axis {axis} must have the same length; got {type_of(x)} and {type_of(y)}.")
+        raise errors.ShapeError(
+            f"vecdot: axis {axis} of both operands must have the same length; got {type_of(x)} and {type_of(y)}."
+        )
     x, y = shape.move_axis(x, i, type_of(x).ndim - 1), shape.move_axis(y, j, type_of(y).ndim - 1)
     x, y = _spread(x, y)
     x = conversion.conj(x) if type_of(x).kind == "c" else x

@@ -56,7 +56,7 @@ def _bins(name: str, a: Any, bins: Any, limits: Any, weights: Any = None) -> tup
     if operand_type(name, edges).ndim == 0:
         return edges.__index__(), None
     if edges.ndim != 1:
-        raise ValueError(f"{name}: bins are a number, or edges on one axis; got {type_of(edges)}.")
+        raise ValueError(f"{name}: bins must be an integer or a one-dimensional array of edges; got {type_of(edges)}.")
     return None, asarray(edges)
 
 

@@ -181,7 +181,7 @@ def _is_narrow(dtype: Any) -> bool:
 
 def common_inexact(types: Sequence[ArrayType]) -> tuple[Any, bool]:
     """The promoted floating or complex dtype of operands, and whether it is weak."""
-    # where the result is floating point anyway, sub-byte integers convert, too
+    # next to a floating operand, sub-byte integers, which do not promote otherwise, count as weak floats
     if any([t.kind in "fc" for t in types]):
         types = [ArrayType(t.shape, dtypes.default("f"), True) if _is_narrow(t.dtype) else t for t in types]
     dtype, weak = common_dtype(types)

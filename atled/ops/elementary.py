@@ -201,7 +201,7 @@ class Log(Logarithm):
         out = super().lower(build, x)
         if not build.has_powers or x.type.kind != "f":
             return out
-        # XLA replaces log(a**b) by b * log(abs(a)), which is wrong where a**b is negative: the result is NaN
+        # XLA replaces log(a**b) by b * log(abs(a)), which is wrong where a**b is negative: the logarithm is NaN there
         nan = np.asarray(np.nan, x.type.dtype)
         return build.apply(lambda x, y: elementwise.select(elementwise.ge(x, zero_like(x)), y, nan), x, out)
 
@@ -346,7 +346,7 @@ class Cosh(Analytic):
 
 
 def _half_exp(size: Any) -> tuple[Any, Any]:
-    """exp(x) / 2, which overflows only if the result does, and exp(x), for x >= 0."""
+    """exp(x) / 2, also where exp(x) overflows but its half does not, and exp(x), for x >= 0."""
     limit = {1: 5.0, 2: 11.0, 4: 88.0, 8: 709.0}[type_of(size).dtype.itemsize]
     is_large = elementwise.gt(size, limit)
     whole = exp(size)

@@ -244,7 +244,7 @@ def erfc(x: Any) -> Any:
 
 
 def ndtr(x: Any) -> Any:
-    """The standard normal CDF; its exponential is of -x * x / 2, without the rounding error of x / sqrt(2)."""
+    """The standard normal CDF; its tails use exp(-x * x / 2), which avoids the rounding error of x / sqrt(2)."""
     size = elementary.absolute(x)
     tail = ew.mul(ew.mul(_gaussian(size, 0.5), _scaled_tail(ew.mul(size, math.sqrt(0.5)))), 0.5)
     far = ew.select(ew.lt(x, 0), tail, ew.sub(1, tail))

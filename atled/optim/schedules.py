@@ -383,7 +383,7 @@ def join_schedules(schedules: Sequence[ArrayLike | Callable[[Any], ArrayLike]], 
     if len(schedules) != len(boundaries) + 1 or list(boundaries) != sorted(set(boundaries)):
         raise ValueError(
             errors.explained(
-                "optim.join_schedules: there must be a boundary for each schedule but the last, ascending; got "
+                "optim.join_schedules: boundaries must be ascending, one for each schedule but the last; got "
                 f"{len(schedules)} schedules and the boundaries {', '.join(map(str, boundaries)) or 'none'}.",
                 "optim.join_schedules([optim.warmup(0.1, 100), 0.1], [100]).",
             )

@@ -353,7 +353,7 @@ def qr_multiply(
 ) -> tuple[Array, ...]:  # fmt: skip
     """c Q (mode "right") or Q c ("left"), and R, for the economic QR of a; with `pivoting`, also the permutation.
 
-    With `conjugate`, Q is conjugated. c with one axis is a vector.
+    With `conjugate`, Q is conjugated. If c is a vector, so is its product with Q.
 
     >>> cq, r = qr_multiply(asarray([[3.0], [4.0]]), asarray([[3.0, 4.0]]))
     >>> (cq * r).round()

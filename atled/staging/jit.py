@@ -214,7 +214,8 @@ def _wrapped(f: Callable[..., Any], shared: Shared) -> Any:
     call.__module__ = getattr(f, "__module__", __name__)
     call.__wrapped__ = f
     if not shared.options.is_library:
-        call.trace = lambda *args, **kwargs: trace(f, shared, args, kwargs)  # refers to f, as `shared` must not
+        # these hold f, to which a cached `shared` has only a weak reference
+        call.trace = lambda *args, **kwargs: trace(f, shared, args, kwargs)
         call.lower = lambda *args, **kwargs: trace(f, shared, args, kwargs).lower()
         call.eval_shape = lambda *args, **kwargs: trace(f, shared, args, kwargs).out_info
         call.compiles = shared.compiles

@@ -138,10 +138,10 @@ class Tokenizer:
         of dicts. Added tokens that are not special, such as "<think>" of some models, are always tokens.
 
         Args:
-            messages: dicts with `role` and `content`, and what else the template uses. Entries that are None are
-                left out.
+            messages: dicts with `role` and `content`, and further keys that the template uses. Entries that are None
+                are left out.
             add_generation_prompt: whether the ids end with the beginning of an answer.
-            allow_special: whether special tokens in messages are tokens, as in other libraries by default.
+            allow_special: whether special tokens in messages are encoded as tokens, not as text; other libraries do.
             variables: more variables of the template, such as `tools`, a list of dicts.
 
         >>> from atled import text

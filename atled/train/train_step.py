@@ -182,7 +182,7 @@ def _cut(x: Any, micro: int) -> Any:
     if not shape or shape[0] % micro:
         raise ValueError(
             errors.explained(
-                f"train.step: gradient_accumulation_steps={micro} needs a first axis whose length is a multiple of it; "
+                f"train.step: gradient_accumulation_steps={micro} must divide the length of the batch's first axis; "
                 "got "
                 f"{shown(x)}.",
                 "another batch size.",

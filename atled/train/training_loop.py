@@ -308,7 +308,7 @@ class Run:
             self._save(force=True)
 
     def _begun(self, metadata: Any) -> State:
-        """The template to restore, with the optimizer that the run began with if its record can be rebuilt."""
+        """The template for restoring: this state, with the optimizer of the checkpoint if it can be rebuilt."""
         if not isinstance(metadata, dict) or not {"data", "about"} <= set(metadata):
             raise checkpoints.CheckpointError(
                 errors.explained(
@@ -442,7 +442,7 @@ class Run:
     def _skip(self, sent: _Sent, values: dict[str, float], says: str) -> None:
         self._skipped += 1
         if self._skipped > SKIPS:
-            raise FloatingPointError(errors.explained(f"{says}\n  The {SKIPS} steps before it were not finite either."))
+            raise FloatingPointError(errors.explained(f"{says}\n  The {SKIPS} previous steps were not finite either."))
         after = self.state.__copy__()
         after.step = after.step + 1
         warnings.warn(f"{says}\n  The batch is skipped.", stacklevel=2)

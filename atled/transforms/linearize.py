@@ -31,7 +31,7 @@ class TapeTracer(Tracer):
 
 
 class Tape(Interpreter):
-    """Records linear equations, whose operands are variables of the tape or values."""
+    """Records linear equations, whose operands are values or variables of the tape."""
 
     __slots__ = ("equations",)
     transform = "differentiation"

@@ -1,4 +1,4 @@
-"""A function that is made anew reads everything anew, and is compiled once: programs are found by their contents."""
+"""A function that is created again captures the current values, and is compiled once, like any equal program."""
 
 from __future__ import annotations
 

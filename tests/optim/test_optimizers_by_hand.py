@@ -288,7 +288,7 @@ MESSAGES = {
     r"optim\.one_cycle: anneal_strategy must be 'cosine' or 'linear'": lambda: optim.one_cycle(
         1.0, 10, anneal_strategy="square"
     ),
-    r"optim\.join_schedules: there must be a boundary for each schedule but the last": lambda: optim.join_schedules(
+    r"optim\.join_schedules: boundaries must be ascending, one for each schedule": lambda: optim.join_schedules(
         [0.1, 0.2], []
     ),
     r"optim\.restarts: num_cycles must be 1 or more": lambda: optim.restarts(1.0, 10, 0),

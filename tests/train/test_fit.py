@@ -211,7 +211,7 @@ def test_micro_batches(parts):
     )
     np.testing.assert_allclose(two.model.weight, one.model.weight, rtol=1e-6, atol=1e-7)
     assert np.isclose(float(values["loss"]), float(plain(model, x, y)))
-    with pytest.raises(ValueError, match="gradient_accumulation_steps=3 needs a first axis whose length is a multiple"):
+    with pytest.raises(ValueError, match="gradient_accumulation_steps=3 must divide the length of the batch"):
         train.step(plain, gradient_accumulation_steps=3)(train.State(model, optim.SGD(0.1)), x, y)
 
 

@@ -112,7 +112,7 @@ def contrastive(
 ) -> Array:
     """d**2 / 2 for pairs with label 1 (or True), max(0, margin - d)**2 / 2 for those with -1 (or False).
 
-    d is the distance of x and y along the last axis. Labels are `(*pairs)` for vectors `(*pairs, features)`.
+    d is the Euclidean distance between x and y. Labels are `(*pairs)` for vectors `(*pairs, features)`.
 
     >>> from atled.nn import losses
     >>> import atled.numpy as jnp

@@ -173,7 +173,7 @@ def _truncated(log_part: Any) -> Any:
 
 
 def _log_below(z: Any, a: Any, b: Any) -> Any:
-    """The log of the fraction of the mass below z; if the fraction above is smaller, it is computed from that."""
+    """The log of the probability below z, computed from the probability above z if that is small."""
     whole = _log_mass(a, b)
     is_low, is_high = z <= a, z >= b
     safe = jnp.where(is_low | is_high, _middle(a, b), z)
