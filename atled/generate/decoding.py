@@ -18,6 +18,7 @@ from atled import nn, random
 from atled.core import errors, tree
 from atled.core.array import ArrayLike
 from atled.generate.sampling import GREEDY, Sampling
+from atled.nn.quantization import transpose_narrow
 from atled.staging.jit import library_function
 from atled.transforms.vmap import vmap
 
@@ -137,7 +138,8 @@ def prefill(model: Any, ids: np.ndarray, lengths: np.ndarray, length: int) -> tu
     """The model without the arrays of its cache, the cache after the prompts, and the logits that follow them."""
     cache, logits = _prefill(model, ids, lengths, length)
     if _is_on_cpu(model):  # a loop over stacked layers would copy the weights of each layer at each step
-        model, cache = _unstacked(model), nn.unstack(cache)
+        model, arrays = _unstacked(model), tree.leaves(nn.unstack(cache))
+        cache = tree.structure(nn.filter(nn.init_cache(model, 1, length), nn.Cache)).unflatten(arrays)
     return without_cache(nn.init_cache(model, 1, length)), cache, logits
 
 
@@ -153,7 +155,7 @@ def _unstacked(model: Any) -> Any:
     leaves, structure = tree.flatten(model)
     found = _unstacked_models.get(model)
     if found is None or found[1] != structure or any([a is not b for a, b in zip(leaves, found[0], strict=True)]):
-        found = _unstacked_models[model] = (leaves, structure, nn.unstack(model))
+        found = _unstacked_models[model] = (leaves, structure, transpose_narrow(nn.unstack(model)))
     return found[2]
 
 

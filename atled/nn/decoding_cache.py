@@ -111,7 +111,7 @@ def take_rows(model: Any, rows: ArrayLike) -> Any:
     >>> import atled.numpy as jnp
     >>> decoding = nn.init_cache(nn.MultiHeadAttention(8, 2, key=random.key(0)), batch_size=2, max_length=8)
     >>> nn.take_rows(decoding, jnp.array([1, 1, 0])).cache["key"].shape
-    (3, 8, 2, 4)
+    (3, 2, 8, 4)
     """
     return _changed(model, lambda cache: tree.map(lambda x: x[rows] if type_of(x).ndim else x, cache))
 

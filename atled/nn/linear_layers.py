@@ -140,4 +140,4 @@ class Embedding(Module):
         """The products of vectors with all rows: the logits of a model whose output is tied to its input."""
         check_features(self, x, self.features)
         x, weight = computing(self.dtype, x, self.weight)
-        return jnp.dot(x, weight.T)
+        return jnp.tensordot(x, weight, (-1, 1))

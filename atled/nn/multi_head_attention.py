@@ -167,7 +167,7 @@ class MultiHeadAttention(Incremental):
         """A copy with an empty key-value cache; a layer with the keys and values of a context is returned unchanged."""
         if self.cache is not None and "at" not in self.cache:
             return self
-        dims = (batch_size, max_length, self.num_kv_heads, self.head_dim)
+        dims = (batch_size, self.num_kv_heads, max_length, self.head_dim)  # as the products of attention read them
         kind, attention = dtype or _cache_dtype(self), self.__copy__()
         attention.cache = Cache({"key": jnp.zeros(dims, kind), "value": jnp.zeros(dims, kind), "at": 0})
         return attention
@@ -231,7 +231,7 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
                 "MultiHeadAttention: masks are not supported while decoding; all earlier steps are visible."
             )
         )
-    at, (count, length) = cache["at"], [type_of(v).shape[-3] for v in (key, cache["key"])]
+    at, (count, length) = cache["at"], (type_of(key).shape[-3], type_of(cache["key"]).shape[-2])
     if type_of(key).ndim != 4:
         raise ValueError(
             errors.explained(f"MultiHeadAttention: decoding takes (batch, time, features); got keys {type_of(key)}.")
@@ -252,19 +252,20 @@ def _remembered(cache: dict[str, Any], key: Any, value: Any, mask: Any) -> tuple
                 f"init_cache(model, batch_size, max_length={needed_length}).",
             )
         )
-    keys, values = [_written(cache[n], v.astype(cache[n].dtype), at) for n, v in (("key", key), ("value", value))]
+    new = {n: jnp.swapaxes(v, 1, 2).astype(cache[n].dtype) for n, v in (("key", key), ("value", value))}
+    after = {**{n: _written(cache[n], v, at) for n, v in new.items()}, "at": at + count}
+    keys, values = [jnp.swapaxes(after[n], 1, 2) for n in new]
     seen = jnp.arange(length) <= following(at, count)[..., None]
     fits = jnp.where(at + count <= length, 0, jnp.nan).astype(value.dtype)  # compiled code cannot raise
-    after = {"key": keys, "value": values, "at": at + count}
     values = values + fits.reshape(-1, 1, 1, 1) if isinstance(at, Tracer) else values
     return keys, values, jnp.expand_dims(seen, -3), after
 
 
 def _written(cache: Any, new: Any, at: Any) -> Any:
-    """A cache (batch, length, heads, features) with new entries from position `at` on, one number for each row."""
+    """A cache (batch, heads, length, features) with new entries from position `at` on, one number for each row."""
     if type_of(at).ndim:
-        return vmap(lambda row, x, i: lax.dynamic_update_slice(row, x, (i, 0, 0)))(cache, new, at)
-    return lax.dynamic_update_slice(cache, new, (0, at, 0, 0))
+        return vmap(lambda row, x, i: lax.dynamic_update_slice(row, x, (0, i, 0)))(cache, new, at)
+    return lax.dynamic_update_slice(cache, new, (0, 0, at, 0))
 
 
 def _cache_dtype(layer: MultiHeadAttention) -> Any:

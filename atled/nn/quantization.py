@@ -1,14 +1,15 @@
-"""`quantize`: weights in int8 with a scale for each output channel, for inference."""
+"""Layers for inference: int8 weights with a scale for each output channel (`quantize`), transposed 16-bit weights."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import atled.numpy as jnp
-from atled.core import errors
+from atled import lax
+from atled.core import dtypes, errors
 from atled.core.array import Array, type_of
 from atled.nn.index_checks import expected
-from atled.nn.linear_layers import Embedding, Linear, check_features
+from atled.nn.linear_layers import Embedding, Linear, check_features, computing
 from atled.nn.module import Module
 from atled.nn.module_filters import modules
 from atled.nn.module_surgery import replace
@@ -59,6 +60,38 @@ class QuantizedEmbedding(Module):
         return _product(x, self.weight, self.scale, self.dtype)
 
 
+class TransposedLinear(Module):
+    """A `Linear` whose weight is stored as (out_features, in_features)."""
+
+    weight: Array
+    bias: Array | None
+
+    def __init__(self, layer: Linear) -> None:
+        self.in_features, self.out_features, self.dtype = layer.in_features, layer.out_features, layer.dtype
+        self.weight, self.bias = Frozen(layer.weight.T), None if layer.bias is None else Frozen(layer.bias)
+
+    def __call__(self, x: Any) -> Any:
+        """The output of the layer."""
+        check_features(self, x, self.in_features)
+        x, weight, bias = computing(self.dtype, x, self.weight, self.bias)
+        y = jnp.tensordot(x, weight, (-1, 1))
+        return y if bias is None else y + bias
+
+
+def transpose_narrow(model: Any) -> Any:
+    """A copy whose linear layers with 16-bit weights store them transposed.
+
+    The CPU multiplies a single row by these twice as fast.
+    """
+
+    def is_narrow(m: Any) -> bool:
+        return type(m) is Linear and dtypes.bits(type_of(m.weight).dtype) == 16
+
+    if not any([is_narrow(m) for _, m in modules(model)]):
+        return model
+    return replace(model, Linear, lambda m: TransposedLinear(m).train(m.training) if is_narrow(m) else m)
+
+
 def _quantized(rows: Any) -> tuple[Any, Any]:
     """Rows as int8, and their scales: the largest magnitude of a row becomes 127."""
     wide = jnp.promote_types(type_of(rows).dtype, "float32")
@@ -68,10 +101,11 @@ def _quantized(rows: Any) -> tuple[Any, Any]:
 
 
 def _product(x: Any, weight: Any, scale: Any, dtype: Any) -> Any:
-    """x @ weight.T * scale; the compiler converts the weight inside of the product."""
+    """x @ weight.T * scale; the weight is converted in the product."""
     x = jnp.asarray(x)
     x = x.astype(dtype or jnp.promote_types(x.dtype, scale.dtype))
-    return jnp.dot(x, weight.T.astype(x.dtype)) * scale.astype(x.dtype)
+    product = lax.dot_general(x, weight, (((x.ndim - 1,), (1,)), ((), ())), preferred_element_type=x.dtype)
+    return product * scale.astype(x.dtype)
 
 
 def quantize(model: Any) -> Any:

@@ -12,7 +12,7 @@ from atled.core.op import LinearOp
 from atled.core.settings import scope
 from atled.core.trace import bind
 from atled.core.types import ArrayType, Linear
-from atled.ops import conversion, elementwise, shape
+from atled.ops import conversion, elementwise, few_rows, shape
 from atled.ops.elementwise_family import matching
 
 PRECISIONS = {"default": "DEFAULT", "fastest": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "float32": "HIGHEST",
@@ -157,6 +157,10 @@ class DotGeneral(LinearOp):
         out = self.result_type(x.type, y.type)
         work = out
         (xc, yc), (xb, yb) = self.contracting, self.batch_axes
+        if build.on_one_cpu and not build.is_nested and not xb:
+            product, x, y, (xc, yc) = few_rows.prepared(build, x, y, self.contracting, out)
+            if product is not None:
+                return product
         if build.platform == "cpu":
             kernel = _kernel(build, x.type.dtype, y.type.dtype, out.dtype)
             common = x.type.dtype if kernel else _cpu_dtype(x.type.dtype, y.type.dtype, out.dtype)
@@ -172,6 +176,8 @@ class DotGeneral(LinearOp):
                 x = build.apply(lambda v: _in_memory(v, [*xb, *free, *xc]), x)
                 y = build.apply(lambda v: _in_memory(v, range(y.type.ndim)), y)
                 xb, xc = tuple(range(len(xb))), tuple(range(len(xb) + len(free), x.type.ndim))
+        elif {x.type.kind, y.type.kind} == {"i", "f"}:  # not all compilers multiply integers by floats
+            x, y = (build.apply(lambda v: conversion.convert(v, out.dtype), v) for v in (x, y))
         if build.on_one_cpu and _gains_by_merging(x.type, xc) and _gains_by_merging(y.type, yc):
             x, y = (build.apply(lambda v, axes=axes: _merged(v, axes), v) for v, axes in ((x, xc), (y, yc)))
             xb, yb = (tuple([a - (len(xc) - 1) * (a > axes[0]) for a in b]) for b, axes in ((xb, xc), (yb, yc)))

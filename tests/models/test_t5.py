@@ -58,7 +58,7 @@ def test_decoding_with_a_cache_gives_the_numbers_of_the_whole():
     assert encoded.encoder is None and encoded.config == model.config
     decoding, run = nn.init_cache(encoded, 6, 30), atled.jit(lambda m, x: (m.logits(m.features(x)), m))
     cross, own = [getattr(decoding.decoder.blocks.layers, n).cache for n in ("cross_attention", "attention")]
-    assert sorted(cross) == ["key", "mask", "value"] and own["key"].shape == (2, 6, 30, 3, 4)
+    assert sorted(cross) == ["key", "mask", "value"] and own["key"].shape == (2, 6, 3, 30, 4)
     close(run(encoded, decoder_ids)[0], whole)
     for start, end in [(0, 8), *[(i, i + 1) for i in range(8, 25)]]:
         logits, decoding = run(decoding, decoder_ids[:, start:end])

@@ -200,7 +200,7 @@ def test_decoding_is_the_whole_at_once(positions, kv_heads):
         layer = nn.cast(made(positions, num_kv_heads=kv_heads, **more), param_dtype="float64")
         whole = atled.jit(lambda m, x: m(x, is_causal=True))(layer, x)
         state = nn.init_cache(layer, 2, 11)
-        assert state.cache["key"].shape == (2, 11, kv_heads, 4)
+        assert state.cache["key"].shape == (2, kv_heads, 11, 4)
         step = atled.jit(lambda m, x: (m(x), m))
         for start, stop in ((0, 4), (4, 5), (5, 9)):
             out, state = step(state, x[:, start:stop])

@@ -19,7 +19,6 @@ from typing import Any
 
 GREETING = b"atled-2"
 LINE = 2**20  # maximum size of the JSON line in bytes
-CHUNK = 2**20  # maximum number of bytes after the JSON line
 
 
 def ranks(numbers: Sequence[int]) -> str:
