@@ -17,10 +17,7 @@ from atled.sharding import PartitionSpec as P
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig(PublishedConfig):
-    """Sizes, under the names of the published `config.json`; `architectures` tells the heads.
-
-    A "BertModel" has a pooler, a "BertForMaskedLM" a masked-LM head, a "BertForPreTraining" both and `next_sentence`.
-    """
+    """Sizes, under the names of `config.json`. A "BertModel" has a pooler, a "BertForMaskedLM" a masked-LM head."""
 
     MODEL_TYPE = "bert"
     REQUIRED: ClassVar[Mapping[str, tuple[Any, ...]]] = {
@@ -181,6 +178,9 @@ SHARDING = {
     "out_proj/weight": P("model", "data"), "up/weight": P("data", "model"), "down/weight": P("model", "data"),
 }  # fmt: skip
 PREFIX, IGNORED = "bert.", r"(bert\.)?embeddings\.position_ids|cls\.predictions\.decoder\.(weight|bias)"
+# Prefixes of arrays that a model without this part ignores; endings in the first published files.
+OPTIONAL = {"pooler": "bert.pooler.", "next_sentence": "cls.seq_relationship.", "head": "cls.predictions."}
+FORMER = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 _LAYER = "bert.encoder.layer.{}."
 # Modules in published files, and arrays of the heads, which not all files have; "*" is the pooler.
 NAMES = {

@@ -71,7 +71,9 @@ def load(path: str | os.PathLike[str], *, dtype: DTypeLike | None = None, mesh: 
     architecture = _architecture(path, found.get("model_type"))
     config = architecture.Config.from_published(found)
     arrays, names = safetensors.load(path), architecture.NAMES
-    ignored = getattr(architecture, "IGNORED", "")
+    ignored, former = getattr(architecture, "IGNORED", ""), getattr(architecture, "FORMER", {})
+    for old, new in former.items():
+        arrays = {f"{n.removesuffix(old)}{new}" if n.endswith(old) else n: x for n, x in arrays.items()}
     arrays = {n: x for n, x in arrays.items() if not (ignored and re.fullmatch(ignored, n))}
     prefix = getattr(architecture, "PREFIX", "")
     if prefix and not any([n.startswith(prefix) for n in arrays]):  # the model without its head was saved
@@ -117,6 +119,9 @@ def _built(
 ) -> Any:  # fmt: skip
     """The model with these arrays; it is never initialized."""
     model = eval_shape(lambda key: architecture.Model(config, key=key), random.key(0)).eval()
+    optional = getattr(architecture, "OPTIONAL", {})
+    absent = tuple([prefix for part, prefix in optional.items() if getattr(model, part) is None])
+    arrays = {n: arrays[n] for n in arrays if not n.startswith(absent)} if absent else arrays
     if dtype is not None:
         dtype = canonical(dtype)
         model = tree.map(lambda x: ShapeDtypeStruct(x.shape, dtype) if np.dtype(x.dtype).kind == "f" else x, model)

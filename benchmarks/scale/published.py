@@ -1,4 +1,4 @@
-"""Compiles published models for chips that are not present, and prints JSON: seconds, memory of this process, of a chip.
+"""Compiles published models for chips that are not present; prints JSON: seconds, memory of this process and of a chip.
 
 `python -m benchmarks.scale.published t5-11b 'tpu v5p:8x8x16' 128 8 --tokens 512 114 --batch 8` compiles a train step
 with AdamW in bfloat16; `llama-3-70b 'tpu v5p:2x2x2' 1 8 --decode 4096 --batch 8` a decoding step with a cache of this

@@ -74,6 +74,19 @@ def test_arrays_that_repeat_others_are_ignored(tmp_path):
     assert models.load(tmp_path)[0].config.architectures == ("BertForMaskedLM",)
 
 
+def test_the_first_published_files_are_read(tmp_path):
+    """Their layer norms have gamma and beta, and arrays of heads that the configuration does not name."""
+    wanted = models.load(GOLDEN / "bert_masked_lm")[0]
+    arrays = safetensors.load(GOLDEN / "bert_masked_lm")
+    arrays = {n.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): x
+              for n, x in arrays.items()}  # fmt: skip
+    arrays["bert.pooler.dense.weight"], arrays["cls.seq_relationship.bias"] = np.zeros((2, 2)), np.zeros(2)
+    safetensors.save(tmp_path / "model.safetensors", arrays)
+    shutil.copy(GOLDEN / "bert_masked_lm" / "config.json", tmp_path)
+    for a, b in zip(tree.leaves(models.load(tmp_path)[0]), tree.leaves(wanted), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
