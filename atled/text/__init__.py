@@ -1,4 +1,4 @@
-"""Tokenizers: from text to the ids of a model's vocabulary, and back; and chat templates.
+"""Tokenizers: from text to the ids of a model's vocabulary, and back; chat templates; T5's span corruption.
 
 `load_tokenizer` reads `tokenizer.json` and GGUF files. Byte-level BPE needs no other package; other tokenizers need
 `tokenizers`, and chats need `jinja2`: `pip install "atled[text]"`.
@@ -9,6 +9,7 @@ from atled.core import lazy_imports
 _NAMES = {
     "added_tokens": "AddedToken",
     "byte_pair": "ByteLevelBPE",
+    "span_corruption": "SpanLengths corrupt_spans fill_spans noise_mask span_lengths",
     "tokenizer": "Settings Tokenizer",
     "tokenizer_files": "load_tokenizer",
 }
