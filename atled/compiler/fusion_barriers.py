@@ -3,7 +3,6 @@
 The compiler's fusion duplicates cheap ops into every consumer. In a chain of steps, such as an unrolled Python loop or
 its gradient, each step then recomputes all steps before it, so compile time and run time grow quadratically with the
 length. With a barrier, a value that has several uses and depends on a long chain of ops is computed once.
-
 A chain whose values have one use each becomes one kernel. Kernels of more than about 50 ops are not vectorized, and
 their compile time grows faster than linearly. Without barriers, 1,000 steps of `tanh(w * h + i)` on 100,000 elements
 ran 10 times as long, and 1,000 steps of `(w * h + i) * 0.5` took up to 20 GB to compile.
@@ -28,8 +27,7 @@ def walls(program: Program) -> set[Any]:
     walled: set[Any] = set()
     if len(program.equations) <= SHORT:
         return walled
-    least, most = LONG
-    long = min(max(least, len(program.equations) // KERNELS), most)
+    long = min(max(LONG[0], len(program.equations) // KERNELS), LONG[1])
     uses: dict[Any, int] = {}
     for e in program.equations:
         for v in e.operands:
